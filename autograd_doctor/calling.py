@@ -6,6 +6,7 @@ The same check is made twice: before the child is started, with what the source 
 from __future__ import annotations
 
 import collections.abc
+import json
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,8 @@ from inspect import BoundArguments, Parameter, Signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from autograd_doctor.config_file import parse_value
 from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.plan import Written
 
 _STARRED = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
@@ -28,7 +29,7 @@ def required(signature: Signature) -> list[Parameter]:
     return [each for each in every if each.default is Parameter.empty and each.kind not in _STARRED]
 
 
-def bound(signature: Signature, given: Mapping[str, str], name: str) -> BoundArguments:
+def bound(signature: Signature, given: Mapping[str, Written], name: str) -> BoundArguments:
     """The call of a function with what was given. Raises `Mistake` if it does not take that, or needs more."""
     known = {each.name: each for each in signature.parameters.values() if each.kind not in _STARRED}
     takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in signature.parameters.values())
@@ -37,23 +38,23 @@ def bound(signature: Signature, given: Mapping[str, str], name: str) -> BoundArg
             raise Mistake(f"`{name}` has no parameter `{each}`{nearest(each, known) or _there_are(known)}")
     missing = [each.name for each in required(signature) if each.name not in given]
     if "self" in missing:
-        raise Mistake(f"`{name}` is called on an object: give a function, or a static or class method")
+        raise Mistake(f"`{name}` is called on an object: name a function, or a static or class method")
     if missing:
         needed = ", ".join(f"`{each}`" for each in missing)
         raise Mistake(f"`{name}` needs {needed}: pass {' '.join(f'--set {each}=…' for each in missing)}")
-    values = {each: converted(text, _annotation(known, each), each) for each, text in given.items()}
+    values = {each: converted(written, _annotation(known, each), each) for each, written in given.items()}
     others = {each: values.pop(each) for each in list(values) if each not in known}
     arguments = {each: values[each] for each in known if each in values}
     keywords = next((each.name for each in signature.parameters.values() if each.kind is Parameter.VAR_KEYWORD), "")
     return BoundArguments(signature, types.MappingProxyType(arguments | ({keywords: others} if others else {})))  # type: ignore[arg-type]
 
 
-def converted(text: str, annotation: Any, name: str) -> Any:
+def converted(written: Written, annotation: Any, name: str) -> Any:
     """The value as its annotation wants it, where that is plain; as YAML reads it anywhere else. Raises `Mistake`."""
     try:
-        return _converted(_Given(text, parse_value(text)), annotation)
+        return _converted(_Given(written.text, json.loads(written.json)), annotation)
     except _Unlike as unlike:
-        raise Mistake(f"--set {name}: expected {unlike}, found `{text}`") from None
+        raise Mistake(f"--set {name}: expected {unlike}, found `{written.text}`") from None
     except OverflowError as error:
         raise Mistake(f"--set {name}: {error}") from None
 

@@ -15,9 +15,11 @@ from typer import Argument, Context, Option
 
 from autograd_doctor import __version__
 from autograd_doctor.command import completion
+from autograd_doctor.command.complaints import complain
 from autograd_doctor.command.gradcheck_command import gradcheck
 from autograd_doctor.command.options import (
     HOW_LONG,
+    RANKS,
     AddIgnore,
     Against,
     Baseline,
@@ -34,6 +36,7 @@ from autograd_doctor.command.options import (
     OutputFile,
     OutputFormat,
     PruneBaseline,
+    Python,
     SaveTrace,
     Select,
     StrictBaseline,
@@ -49,8 +52,8 @@ from autograd_doctor.mistakes import Mistake
 app = typer.Typer(
     name="doctor",
     cls=PlainGroup,
-    help="Find out, in seconds, what is wrong with a PyTorch training loop.",
-    epilog="Begin with: `doctor check train.py --epochs 1`, as you would run `python train.py --epochs 1`.",
+    help="Find out in seconds what is wrong with a PyTorch training loop.",
+    epilog="Start with `doctor check train.py --epochs 1`, just as you would run `python train.py --epochs 1`.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -77,11 +80,11 @@ class _Check(PlainCommand):
         known = {word for each in self.get_params(ctx) for word in (*each.opts, *each.secondary_opts)}
         for word in (argument.partition("=")[0] for argument in given[-after:]):
             if ":" in str(target) and word.startswith("--") and word not in known:
-                said = f"a function is given its arguments as in `--set {word.strip('-').replace('-', '_')}=VALUE`"
-                raise Mistake(f"{word}: no such option of the doctor; {said}")
+                said = f"pass arguments to a function as `--set {word.strip('-').replace('-', '_')}=VALUE`"
+                raise Mistake(f"{word}: the doctor has no such option; {said}")
         rest = super().parse_args(ctx, [*typed[: -after - 1], *typed[-after:], typed[-after - 1]])
         if ctx.params.get("script") != target and ":" in str(target):
-            raise Mistake(f"{target}: a function is given its arguments with `--set NAME=VALUE`")
+            raise Mistake(f"{target}: pass arguments to a function with `--set NAME=VALUE`")
         return rest
 
 
@@ -96,7 +99,10 @@ def _only_defines(target: str | None) -> bool:
         return False
     from autograd_doctor.settings.model_file import look
 
-    return look(target).is_for_model_mode
+    try:
+        return look(target).is_for_model_mode
+    except Mistake:  # it is said later, of the Python that runs the program
+        return False
 
 
 def _warn_of_mislaid(target: str | None, arguments: list[str], options: set[str]) -> None:
@@ -105,7 +111,7 @@ def _warn_of_mislaid(target: str | None, arguments: list[str], options: set[str]
     source = path.read_text(encoding="utf-8", errors="replace").replace("-", "_") if path.is_file() else None
     for word in (argument.partition("=")[0] for argument in arguments):
         if source and word in options - {"-m", "-o"} and word.strip("-").replace("-", "_") not in source:
-            said = f"`{word}` comes after {target} and is passed to it; options of the doctor come before"
+            said = f"`{word}` comes after {target} and is passed to it; the doctor's own options come before it"
             print(f"note: {said}", file=sys.stderr)
 
 
@@ -124,38 +130,53 @@ def check(
         str | None,
         Argument(
             metavar="SCRIPT",
-            help="A Python program, a notebook, `MODULE:FUNCTION`, or with `-m` a module.",
+            help="A Python program, a notebook, `MODULE:FUNCTION`, or a module with `-m`.",
             show_default=False,
         ),
     ] = None,
-    arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")] = None,
+    arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program unchanged.")] = None,
     is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
     sets: Annotated[
         list[str] | None,
         Option("--set", metavar="NAME=VALUE", help="An argument for `MODULE:FUNCTION`; repeatable."),
     ] = None,
     steps: Annotated[
-        int | None, Option(metavar="N", help="Optimizer steps to see at least.", rich_help_panel=HOW_LONG)
+        int | None, Option(metavar="N", help="Minimum number of optimizer steps to watch.", rich_help_panel=HOW_LONG)
     ] = None,
     seconds: Annotated[
-        float | None, Option(metavar="S", help="Seconds of training to see at least.", rich_help_panel=HOW_LONG)
+        float | None, Option(metavar="S", help="Minimum seconds of training to watch.", rich_help_panel=HOW_LONG)
     ] = None,
     max_seconds: Annotated[
-        float | None, Option(metavar="S", help="Seconds of training to see at most.", rich_help_panel=HOW_LONG)
+        float | None, Option(metavar="S", help="Maximum seconds of training to watch.", rich_help_panel=HOW_LONG)
     ] = None,
     batches_per_epoch: Annotated[
         int | None,
         Option(
             metavar="N",
-            help="Batches after which a long pass over a loader is cut; 0: never.",
+            help="Cut long passes over a data loader after this many batches; 0: never.",
             rich_help_panel=HOW_LONG,
         ),
     ] = None,
     timeout: Annotated[
         float | None,
-        Option(metavar="S", help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=HOW_LONG),
+        Option(
+            metavar="S", help="Treat the program as hung after this many seconds; 0: never.", rich_help_panel=HOW_LONG
+        ),
+    ] = None,
+    nproc_per_node: Annotated[
+        int | None,
+        Option(metavar="N", help="Start this many ranks with torchrun.", rich_help_panel=RANKS),
+    ] = None,
+    rank_reports: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="For a rank of another launcher: write its trace here, for `doctor report DIR`.",
+            rich_help_panel=RANKS,
+        ),
     ] = None,
     target: OneTarget = None,
+    python: Python = None,
     select: Select = None,
     extend_select: ExtendSelect = None,
     ignore: Ignore = None,
@@ -170,7 +191,7 @@ def check(
     add_ignore: AddIgnore = None,
     polite: Annotated[
         bool | None,
-        Option(help="Put files back as they were, and keep trackers off.", show_default=False),
+        Option(help="Restore changed files and disable experiment trackers.", show_default=False),
     ] = None,
     output_format: OutputFormat = None,
     output_file: OutputFile = None,
@@ -179,27 +200,27 @@ def check(
     config: Config = None,
     isolated: Isolated = None,
 ) -> None:
-    """Run a training program under instruments for a few steps, and say what is wrong with it.
+    """Run a training program for a few steps, watch it, and report what is wrong with it.
 
-    Everything after SCRIPT belongs to the program, unless SCRIPT is a function,
-    which `--set NAME=VALUE` gives its arguments, or a file that only defines a
-    model: then `--config FILE` says how to train it. Without SCRIPT, all
-    `targets` of the settings are checked, one after another.
+    Everything after SCRIPT is passed to the program. If SCRIPT is a function,
+    `--set NAME=VALUE` passes arguments to it. If it is a file that only defines
+    a model, `--config FILE` says how to train it. Without SCRIPT, all `targets`
+    of the settings are checked, one after another.
 
     Exit codes: 0 nothing to fail on, 1 findings, 2 a mistake in the command or
-    the settings, or a failure of ours, 3 the program failed and no rule explains
+    the settings, or an internal error, 3 the program failed and no rule explains
     why, 4 too little was seen to judge, 130 Ctrl-C.
     """
     if script is None:
         from autograd_doctor.command import several
 
         if is_module or sets:
-            raise Mistake(f"{'-m' if is_module else '--set'}: of which target? `doctor check --help` has the order")
+            raise Mistake(f"{'-m' if is_module else '--set'}: for which target? `doctor check --help` shows the order")
         raise typer.Exit(several.check(request(ctx, "")))
     from autograd_doctor.command import checking
 
     if target:
-        raise Mistake(f"--target: names a target of the settings, and {script} is one by itself: give one of the two")
+        raise Mistake(f"--target: names a target of the settings, and {script} is a target itself: give one of the two")
     asked = request(ctx, script, arguments or [], is_module=is_module, sets=sets or [])
     raise typer.Exit(checking.check(asked))
 
@@ -211,7 +232,7 @@ app.command(cls=PlainCommand)(gradcheck)
 def report(
     ctx: Context,
     file: Annotated[
-        str, Argument(metavar="FILE", help="A report in the format `json`, or a trace that `--save-trace` kept.")
+        str, Argument(metavar="FILE", help="A report in the format `json`, or a trace saved by `--save-trace`.")
     ],
     against: Against = None,
     select: Select = None,
@@ -231,10 +252,10 @@ def report(
     config: Config = None,
     isolated: Isolated = None,
 ) -> None:
-    """Render a saved report again, or judge a saved trace again, without running anything.
+    """Render a saved report again, or judge a saved trace again, without running the program.
 
-    A report keeps its exit code; of a trace, another choice of rules can be judged. With `--against`, two reports stand
-    side by side: what is fixed, what is new, and the curves of both.
+    A report keeps its exit code; a trace can be judged with other rules. `--against` compares two reports: what is
+    fixed, what is new, and the curves of both.
     """
     from autograd_doctor.command import saved
 
@@ -255,7 +276,7 @@ def explain(
         str,
         Argument(
             metavar="CODE",
-            help="A rule's code or name, or how codes begin.",
+            help="A rule's code or name, or a prefix of codes.",
             show_default=False,
             autocompletion=completion.rules,
         ),
@@ -264,27 +285,27 @@ def explain(
     output_format: TextOrJson = TextFormat.TEXT,
     color: Color = None,
 ) -> None:
-    """Explain a rule: what it sees, why that hurts, how to fix it, when it is fine, with two whole programs.
+    """Explain a rule: what it checks, why it is bad, how to fix it, when it is fine, with two complete programs.
 
-    A family, such as `AD1`, is listed.
+    For a family, such as `AD1`, list its rules.
     """
     from autograd_doctor.command import pages
 
     if bool(rule) == everything:
-        raise typer.BadParameter("give a rule's code or name, the beginning of a code, or --all")
+        raise typer.BadParameter("give a rule's code or name, a prefix of codes, or --all")
     pages.print_pages(rule, output_format is TextFormat.JSON, color or "auto")
 
 
 @app.command(cls=PlainCommand)
 def init(
-    script: Annotated[str, Argument(metavar="SCRIPT", help="The program to check; by default all there are.")] = "",
+    script: Annotated[str, Argument(metavar="SCRIPT", help="The program to check; default: all that are found.")] = "",
     ci: Annotated[
         str, Option(metavar="SERVICE", help="github, gitlab or none.", autocompletion=completion.services)
     ] = "github",
 ) -> None:
-    """Write a settings file with the programs to check, every key explained, and a workflow for CI.
+    """Write a settings file that lists the programs to check and explains every key, and a CI workflow.
 
-    Nothing is ever written over.
+    Existing files are never overwritten.
     """
     from autograd_doctor.command import starting
     from autograd_doctor.command.outputs import say
@@ -308,29 +329,33 @@ def version_command() -> None:
 
 
 @app.command(cls=PlainCommand)
-def env() -> None:
-    """Print what a bug report should say about this machine."""
+def env(python: Python = None) -> None:
+    """Print what a bug report should contain about this machine."""
     from autograd_doctor.command.environment import lines
     from autograd_doctor.command.outputs import say
 
-    say("\n".join(lines()) + "\n")
+    say("\n".join(lines(python)) + "\n")
 
 
 @app.command(name="config", cls=PlainCommand)
 def config_command(
     ctx: Context,
-    script: Annotated[str, Argument(metavar="SCRIPT", help="The program whose settings are asked for.")] = "",
-    show: Annotated[bool, Option("--show", help="Print the settings in force, and where each comes from.")] = False,
+    script: Annotated[str, Argument(metavar="SCRIPT", help="The program whose settings to print.")] = "",
+    show: Annotated[bool, Option("--show", help="Print the settings in force and where each comes from.")] = False,
     config: Config = None,
     isolated: Isolated = None,
 ) -> None:
-    """Print the settings in force, and where each comes from."""
+    """Print the settings in force and where each comes from."""
     from autograd_doctor.command.outputs import say
     from autograd_doctor.command.request import load_settings
     from autograd_doctor.config import in_force
+    from autograd_doctor.settings import target_list
 
     asked = request(ctx, script)
-    say(in_force(load_settings(asked), asked.asked, os.environ) + "\n")
+    loaded = load_settings(asked)
+    if loaded.file:
+        target_list.listed(loaded.file)
+    say(in_force(loaded, asked.asked, os.environ) + "\n")
 
 
 def main() -> NoReturn:
@@ -339,7 +364,7 @@ def main() -> NoReturn:
     try:
         app()
     except Mistake as mistake:
-        _complain(str(mistake), mistake.detail)
+        _give_up(mistake)
     except KeyboardInterrupt:
         _exit_interrupted()
     except SystemExit as ended:
@@ -347,7 +372,7 @@ def main() -> NoReturn:
             _exit_interrupted()
         raise
     except Exception as error:
-        _complain(_own_failure(error), "")
+        _give_up(Mistake(_own_failure(error)))
     sys.exit(0)
 
 
@@ -372,11 +397,6 @@ def _own_failure(error: Exception) -> str:
     return f"autograd_doctor itself failed, which is a bug: {type(error).__name__}: {said} (at {where})"
 
 
-def _complain(message: str, detail: str) -> NoReturn:
-    from autograd_doctor.command.outputs import colored
-
-    red, plain = ("\x1b[1;31m", "\x1b[0m") if colored("auto", sys.stderr, os.environ) else ("", "")
-    print(f"{red}error{plain}: {message}", file=sys.stderr)
-    if detail:
-        print(detail, file=sys.stderr)
+def _give_up(mistake: Mistake) -> NoReturn:
+    complain(mistake)
     sys.exit(ExitCode.USAGE)

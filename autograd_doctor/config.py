@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -66,6 +67,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     baseline: str | None = None
     strict_baseline: bool = False
     polite: bool = True
+    python: str | None = None
     output_format: list[str] = field(default_factory=lambda: ["full"])
     color: ColorMode = "auto"
     rules: dict[str, Any] = {}
@@ -78,6 +80,8 @@ class Invocation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What can be asked for on the command line and in the environment, and not in a file: it is about one call."""
 
     target: list[str] = []
+    nproc_per_node: Positive | None = None
+    rank_reports: str | None = None
     exit_zero: bool = False
     no_ignores: bool = False
     write_baseline: bool = False
@@ -208,15 +212,18 @@ def _is_from_above(file: Path, folder: Path) -> bool:
 
 
 def _restrained(layer: _Layer) -> list[str]:
-    """Take from a settings file that nobody pointed to what would change or write files; says so, and where it is."""
-    said = [f"settings were read from `{layer.label}`, in a folder above the program"]
+    """Take from a settings file that nobody pointed to what would run or write files; says so, and where it is."""
+    said = [f"using the settings in `{layer.label}`, in a folder above the program"]
     if layer.values.get("polite") is False:
         del layer.values["polite"]
-        said.append(f"`polite: false` of `{layer.label}` has no effect from there: use `--no-polite`")
+        said.append(f"`polite: false` in `{layer.label}` has no effect there: use `--no-polite`")
+    if layer.values.get("python") is not None:
+        del layer.values["python"]
+        said.append(f"`python` in `{layer.label}` has no effect there: use `--python`")
     formats = layer.values.get("output_format")
     if isinstance(formats, list) and any(isinstance(entry, str) and ":" in entry for entry in formats):
         layer.values["output_format"] = [entry for entry in formats if not isinstance(entry, str) or ":" not in entry]
-        said.append(f"`{layer.label}` may not choose from there where reports are written: use `--output-format`")
+        said.append(f"`{layer.label}` cannot choose where reports are written: use `--output-format`")
         if not layer.values["output_format"]:
             del layer.values["output_format"]
     return said
@@ -238,9 +245,22 @@ def _file_layer(path: Path) -> _Layer:
         values["output_format"] = [_beside(path, entry) if isinstance(entry, str) else entry for entry in formats]
     targets = values.get("targets")
     for table in (values, *(targets if isinstance(targets, list) else ())):
-        if isinstance(table, dict) and isinstance(table.get("baseline"), str):
-            table["baseline"] = str(path.parent / table["baseline"])
+        if isinstance(table, dict):
+            table |= paths_from(path, table)
     return _Layer(name, values, name)
+
+
+def paths_from(file: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+    """The paths among settings: they count from the file that they stand in."""
+    found = {key: table[key] for key in ("baseline", "python") if isinstance(table.get(key), str)}
+    if "python" in found and _is_looked_up(file, found["python"]):
+        del found["python"]
+    return {key: str(file.parent / value) for key, value in found.items()}
+
+
+def _is_looked_up(file: Path, python: str) -> bool:
+    """ "python3.12" is the shell's to find; "~/env" counts from the home folder."""
+    return python.startswith("~") or not (os.path.dirname(python) or (file.parent / python).exists())
 
 
 def _beside(path: Path, entry: str) -> str:
@@ -256,7 +276,7 @@ def _environment_layer(environment: Mapping[str, str], kind: type[Struct]) -> _L
         key = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
         if key not in settable:
             known = (ENVIRONMENT_PREFIX + name.upper() for name in settable)
-            raise Mistake(f"{variable}: no such setting in the environment{nearest(variable, known)}")
+            raise Mistake(f"{variable}: no setting has this environment variable{nearest(variable, known)}")
         # An empty variable is how a pipeline says that it sets none.
         if key in kind.__struct_fields__ and (text := environment[variable]):
             values[key] = [part.strip() for part in text.split(",")] if _is_list(key) else text
@@ -319,7 +339,7 @@ def _explain(layer: _Layer, complaint: str, kind: type[Struct]) -> str:
         name = f"{path}.{unknown['name']}".lstrip(".")
         return f"{layer.name(name)}: no such key{nearest(unknown['name'], known)}"
     if missing := _MISSING.search(what):
-        return f"{layer.name(path)}: expected the key `{missing['name']}`, and it is not there"
+        return f"{layer.name(path)}: the key `{missing['name']}` is missing"
     found = _value_at(layer.values, path)
     choices = list(_choices(_type_at(path, kind)))
     if choices:

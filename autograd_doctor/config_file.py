@@ -183,7 +183,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be text", key_node.start_mark)
             if key_node.value in mapping:
-                problem = f"the key `{key_node.value}` is there twice"
+                problem = f"the key `{key_node.value}` appears twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             mapping[key_node.value] = self.construct_object(value_node, deep=deep)
         return mapping

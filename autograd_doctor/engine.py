@@ -45,8 +45,11 @@ def judge(
     min_steps: int,
     outcome: Outcome,
     accepted: Accepted = _NOTHING_BUT_COMMENTS,
+    between: Sequence[Finding] = (),
 ) -> Report:
     """The report on a trace. `tunables` are by code and replace a rule's defaults one by one.
+
+    between: what was found by comparing this rank of several with the others.
 
     `fail_on` is the least severity that fails the check; any word that is no severity lets everything pass.
     """
@@ -58,7 +61,7 @@ def judge(
         missed = [presenter.place(place) for place in never]
         run = msgspec.structs.replace(run, seen_whole=has_ended(trace), not_reached=missed)
     examination = examine(trace, rules, tunables)
-    found = examination.findings
+    found = [*examination.findings, *between]
     if target.kind == "model":
         found = [placed(finding, trace) for finding in found]
     silence = Silence(accepted, about.cwd, target.name)
@@ -112,6 +115,6 @@ def _reported(case: Case, silence: Silence, presenter: Presenter) -> ReportedFin
 
 def _consequence(finding: Finding, presenter: Presenter) -> str:
     if finding.code == PROGRAM_CRASHED:
-        return f"this is what the program died of (`{finding.code}` {finding.name})"
+        return f"this crashed the program (`{finding.code}` {finding.name})"
     place = f" at {presenter.line(finding.location.path, finding.location.line)}" if finding.location else ""
     return f"as a consequence, {finding.message} (`{finding.code}` {finding.name}{place})"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from autograd_doctor.system import INTERRUPTS
 
 
 class Interrupts:
@@ -46,7 +46,7 @@ def interrupts() -> Iterator[Interrupts]:
     if threading.current_thread() is not threading.main_thread():
         yield heard
         return
-    before = {number: signal.signal(number, heard.hear) for number in _NUMBERS}
+    before = {number: signal.signal(number, heard.hear) for number in INTERRUPTS}
     _heard.append(heard)
     try:
         yield heard

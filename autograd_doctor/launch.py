@@ -15,20 +15,23 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from autograd_doctor import system
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import Noted, RunEnded
+from autograd_doctor.handing_over import Handover
 from autograd_doctor.interrupts import Interrupts, interrupts
 from autograd_doctor.keeping.adopted import Adopted, our_processes
 from autograd_doctor.keeping.claims import WITHIN, claimed_by_others, is_waiting, note_family, within
-from autograd_doctor.keeping.descendants import MARK, end_all, note_mark
+from autograd_doctor.keeping.descendants import MARK, end_all, marks_of, note_mark
 from autograd_doctor.keeping.guardian import Guardian
 from autograd_doctor.keeping.listing import Listing
 from autograd_doctor.keeping.put_back import put_back
 from autograd_doctor.keeping.told import told
 from autograd_doctor.keeping.workspace import Workspace, abandoned, workspace
+from autograd_doctor.members import Member, Saved, Traces
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.own_python import own_python
-from autograd_doctor.plan import STACKS, Outcome, Plan
+from autograd_doctor.plan import STACKS, Outcome, Plan, plan_of_members
 from autograd_doctor.ranks import launch_of
 from autograd_doctor.recording import TraceReader, make_room
 from autograd_doctor.screen import Screen
@@ -48,10 +51,18 @@ _OWN_THREADS = re.compile(rf'  File "{re.escape(_PACKAGE)}/runner/(stopping.py"|
 
 
 class Recording(NamedTuple):
-    """What the trace held when the child was gone, and how it ended."""
+    """What the trace held when the child was gone, how it ended, and what others recorded that it had started."""
 
     trace: Trace
     outcome: Outcome
+    members: Sequence[Member] = ()
+    """The processes that trained, if there were several, or another one than that which was started."""
+
+    @property
+    def has_starter(self) -> bool:
+        """Whether the process that was started is none of those, but only began them."""
+        of_members = not isinstance(self.members, Saved) and all(each.trace is not self.trace for each in self.members)
+        return bool(self.members) and of_members
 
 
 def record(
@@ -73,22 +84,22 @@ class Child:
     so that a hang is ended with everything it has started; leaving the context ends it in any case.
     """
 
-    def __init__(self, screen: Screen | None = None) -> None:
+    def __init__(self, screen: Screen | None = None, interpreter: str = "") -> None:
+        """`interpreter` is the Python of the program, if it is not ours."""
         self._screen = screen
         self._began = time.monotonic()
-        plan_end, write_end = os.pipe()
-        self._plan_pipe = os.fdopen(write_end, "wb")
+        self._handover = Handover()
         self._mark = secrets.token_hex(8)
         self._process = subprocess.Popen(
-            own_python(_MODULE, f"/dev/fd/{plan_end}"),
+            own_python(_MODULE, self._handover.name, interpreter=interpreter),
             stdout=screen.stdout if screen else None,
             stderr=screen.stderr if screen else None,
-            pass_fds=(plan_end,),
             env={"PYTHONHASHSEED": _HASH_SEED, **os.environ, MARK: self._mark, WITHIN: within()},
             start_new_session=True,
+            **self._handover.options,
         )
         our_processes.add(self._process.pid)
-        os.close(plan_end)
+        self._handover.started()
         self._events: list[Event] = []
 
     def __enter__(self) -> Self:
@@ -97,7 +108,7 @@ class Child:
     def __exit__(self, *_: object) -> None:
         self._kill_if_alive()
         our_processes.discard(self._process.pid)
-        self._plan_pipe.close()
+        self._handover.over()
         if self._screen:
             self._screen.drain()
 
@@ -141,7 +152,10 @@ class Child:
                 rank = plan.ranks.rank
                 self._events += [Noted(text=text, rank=rank) for text in told(done, before, plan.scratch, of_others)]
         trace = Trace(tuple(self._events))
-        return Recording(trace, self._outcome(plan, trace, timed_out, lingered, interrupted))
+        outcome = self._outcome(plan, trace, timed_out, lingered, interrupted)
+        members = self._others.ended(trace, outcome) if self._others else []
+        shown = (member._replace(stacks=_shown(member.stacks)) for member in members)
+        return Recording(trace, outcome, [_with_stacks(member) for member in shown])
 
     def _has_ended(self) -> bool:
         """Whether the program has come to its end as far as the recording goes."""
@@ -161,12 +175,16 @@ class Child:
             make_room(trace)
         except OSError as error:
             raise Mistake(
-                f"{trace.parent}: cannot be written, and what is seen is recorded there: {error.strerror}"
+                f"{trace.parent}: cannot be written, but the recording goes there: {error.strerror}"
             ) from None
         self._reader = TraceReader(trace)
-        # A child that is dead already says so by its exit code.
-        with suppress(BrokenPipeError), self._plan_pipe:
-            self._plan_pipe.write(msgspec.json.encode(plan))
+        if plan.members:
+            try:
+                plan_of_members(plan.members).write_bytes(msgspec.json.encode(of_members(plan)))
+            except OSError:  # what the program starts is counted, and said not to be watched
+                plan = msgspec.structs.replace(plan, members="")
+        self._others = Traces(Path(plan.members)) if plan.members else None
+        self._handover.give(msgspec.json.encode(plan))
 
     def _wait(
         self,
@@ -189,6 +207,9 @@ class Child:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(_LOOK_EVERY)
             self._take(self._reader.new_events(), on_event)
+            for event in self._others.new_events() if self._others else ():
+                if on_event:
+                    on_event(event)
         return True
 
     def _take(self, events: Iterable[Event], on_event: Callable[[Event], None] | None) -> None:
@@ -198,8 +219,11 @@ class Child:
                 on_event(event)
 
     def _end_hung(self, on_event: Callable[[Event], None] | None) -> None:
-        """Ask for the stacks first: SIGUSR2 makes the child's `faulthandler` write them."""
-        self._process.send_signal(signal.SIGUSR2)
+        """Ask for the stacks first: the child's `faulthandler` writes them."""
+        system.ask_for_stacks(self._process.pid)
+        for process in self._others.processes() if self._others else ():
+            if self._mark in marks_of(process):
+                system.ask_for_stacks(process)
         self._wait(_GRACE, on_event)
         self._signal_all(signal.SIGTERM)
         self._wait(_GRACE, on_event)
@@ -215,13 +239,12 @@ class Child:
             self._signal_all(signal.SIGTERM)
             self._wait(_GRACE, on_event, impatient)
 
-    def _signal_all(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+    def _signal_all(self, number: int) -> None:
+        system.signal_all(self._process.pid, number)
 
     def _kill_if_alive(self) -> None:
         if self._process.poll() is None:
-            self._signal_all(signal.SIGKILL)
+            self._signal_all(system.KILL)
             self._process.wait()
 
     def _outcome(self, plan: Plan, trace: Trace, timed_out: bool, lingered: bool, interrupted: bool) -> Outcome:
@@ -238,11 +261,35 @@ class Child:
         )
 
 
+def of_members(plan: Plan) -> Plan:
+    """The plan of what the program starts. No process cuts passes by its own clock, and none is run again."""
+    return msgspec.structs.replace(
+        plan,
+        is_member=True,
+        batches_per_epoch=0,
+        runs_again=False,
+        stdout_to_stderr=False,
+        seed=None,
+        assumes=False,
+        **dict.fromkeys(("call", "model", "function", "assumed", "full_from")),
+    )
+
+
+def _with_stacks(member: Member) -> Member:
+    """Of one that hung, the stacks are part of how it ended."""
+    end = member.trace.end
+    hung = member.outcome.timed_out or (end is not None and end.reason == "hung")
+    return member._replace(outcome=msgspec.structs.replace(member.outcome, stacks=member.stacks)) if hung else member
+
+
 def _program_stacks(file: Path) -> str:
-    """The stacks that `faulthandler` wrote, innermost frame first, without threads and frames of our own."""
-    if not file.is_file():
-        return ""
-    threads = file.read_text(errors="replace").strip().split("\n\n")
+    """The stacks that `faulthandler` wrote, as `_shown` has them."""
+    return _shown(file.read_text(errors="replace")) if file.is_file() else ""
+
+
+def _shown(stacks: str) -> str:
+    """Innermost frame first, without threads and frames of our own."""
+    threads = stacks.strip().split("\n\n")
     return "\n\n".join(filter(None, map(_without_ours, threads)))
 
 

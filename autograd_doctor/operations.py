@@ -53,6 +53,7 @@ CONVOLUTIONS = {
 }
 """With their number of spatial dimensions."""
 RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+NORMS = frozenset({"linalg_norm", "linalg_vector_norm", "norm"})
 SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
 DROPOUTS = frozenset({
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "dropout_", "feature_alpha_dropout",

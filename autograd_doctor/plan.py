@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -100,12 +101,19 @@ class FunctionPlan(Struct, frozen=True, kw_only=True):
     double: bool = False
 
 
+class Written(Struct, frozen=True):
+    """A value as it was typed, and as a settings file would have it, in JSON."""
+
+    text: str
+    json: str
+
+
 class CallPlan(Struct, frozen=True, kw_only=True):
-    """A function that trains: a file or module, the dotted name in it, and values by parameter, as typed."""
+    """A function that trains: a file or module, the dotted name in it, and values by parameter."""
 
     where: str
     function: str
-    given: dict[str, str] = {}
+    given: dict[str, Written] = {}
 
 
 class DataPlan(Struct, frozen=True, kw_only=True):
@@ -191,8 +199,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     report, so the program's output goes to descriptor 2.
     seed: with what the generators of Python and NumPy begin, so that a second run draws the same numbers (None: as they
     are). model: the validated model-mode section of the configuration. call, function: how to call a target of that
-    kind. assumes: where the program trains nothing, find out how to train the model that it defines. assumed: what an
-    earlier run found out so. selected: codes of the rules that will judge. needs: names of the events that they need.
+    kind. members: a folder in which processes that the program starts write traces of their own; empty where they are
+    not watched. is_member: this is the plan of one of those. assumes: where the program trains nothing, find out how to
+    train the model that it defines. assumed: what an earlier run found out so. selected: codes of the rules that will
+    judge. needs: names of the events that they need.
     """
 
     target: Target
@@ -207,6 +217,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     full_from: int | None = None
     runs_again: bool = False
     ranks: Ranks = Ranks()
+    members: str = ""
+    is_member: bool = False
     polite: bool = True
     stdout_to_stderr: bool = False
     seed: int | None = None
@@ -215,6 +227,16 @@ class Plan(Struct, frozen=True, kw_only=True):
     assumes: bool = False
     assumed: Assumption | None = None
     function: FunctionPlan | None = None
+
+    @property
+    def stacks(self) -> Path:
+        """Where the stacks of this process go."""
+        return Path(f"{self.trace}.{STACKS}") if self.is_member else Path(self.scratch, STACKS)
+
+
+def plan_of_members(members: str) -> Path:
+    """Where, in the folder of their traces, the plan of processes is that the program starts."""
+    return Path(members, "plan.json")
 
 
 class FirstRun(Struct, frozen=True, kw_only=True):
@@ -232,7 +254,7 @@ class FirstRun(Struct, frozen=True, kw_only=True):
     @property
     def wanted(self) -> str:
         """What the second run has."""
-        return "whole passes" if self.lacked == "whole passes" else f"every operation about step {self.step} recorded"
+        return "whole passes" if self.lacked == "whole passes" else f"every operation around step {self.step} recorded"
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

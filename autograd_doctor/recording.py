@@ -7,9 +7,9 @@ length and content, and one event in MessagePack, which keeps NaN and Inf apart.
 
 from __future__ import annotations
 
-import errno
 import heapq
 import os
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from autograd_doctor import system
 from autograd_doctor.events import all_events
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import RecordingDamaged, RecordingStarted, RunEnded
@@ -54,11 +55,11 @@ def make_room(trace: Path) -> None:
 def leave_word(trace: Path, error: OSError) -> None:
     """Say why the recording does not go on. Where there is no room for it, the recording merely lacks its end."""
     reason = RecordingDamaged(
-        reason=f"it could not go on in {trace.parent}: {error.strerror}",
-        full=error.errno in (errno.ENOSPC, errno.EDQUOT),
+        reason=f"recording in {trace.parent} stopped: {error.strerror}",
+        full=error.errno in system.NO_ROOM,
     )
     with suppress(OSError):
-        descriptor = os.open(last_word(trace), os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open(last_word(trace), os.O_WRONLY | system.BINARY)
         os.write(descriptor, msgspec.json.encode(reason)[:_ROOM])
         os.close(descriptor)
 
@@ -160,7 +161,7 @@ class TraceReader:
         try:
             event: Event = self._decoder.decode(content)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            return self._damaged(f"a record is no event: {error}")
+            return self._damaged(f"a record is not an event: {error}")
         return event
 
     def _damaged(self, what: str) -> RecordingDamaged:
@@ -176,8 +177,10 @@ def _after_format_line(data: bytes, path: Path) -> int:
         return 0
     version = data.removeprefix(NAME).partition(b"\n")[0]
     if data.startswith(NAME) and version.isdigit():
-        raise TraceError(f"{path}: a trace of version {version.decode()}, and this doctor reads version {VERSION}")
-    raise TraceError(f"{path}: not a saved trace, or one of a doctor older than this one")
+        raise TraceError(
+            f"{path}: a trace of version {version.decode()}, but this version of the doctor reads {VERSION}"
+        )
+    raise TraceError(f"{path}: not a saved trace, or saved by an older version of the doctor")
 
 
 def load(path: Path) -> Trace:
@@ -185,11 +188,27 @@ def load(path: Path) -> Trace:
     return Trace(tuple(TraceReader(path).ended()))
 
 
+def from_bytes(data: bytes) -> Trace:
+    """A trace that was handed over."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "trace")
+        file.write_bytes(data)
+        return load(file)
+
+
 def save(trace: Trace, file: BinaryIO, *last: Event) -> None:
     """Write a trace that was recorded elsewhere, and what there is to add to it. The events keep their stamps."""
     writer = TraceWriter(file)
     for event in (*trace.events, *last):
         writer.write(event)
+
+
+def save_several(traces: Iterable[tuple[int, Trace, Event]], file: BinaryIO) -> None:
+    """The same of several processes, one after the other, each with a number that its events have then."""
+    writer = TraceWriter(file)
+    for rank, trace, last in traces:
+        for event in (*trace.events, last):
+            writer.write(msgspec.structs.replace(event, rank=rank))
 
 
 def merge(traces: Iterable[Trace]) -> Trace:
@@ -229,7 +248,7 @@ def missing(trace: Trace) -> list[str]:
         if lost := _gaps(numbers):
             lacks.append(f"the recording{of_rank} lacks {plural(lost, 'event')}")
         if numbers != sorted(set(numbers)):
-            lacks.append(f"the events of the recording{of_rank} are not in the order in which they were recorded")
+            lacks.append(f"the events of the recording{of_rank} are out of order")
         if not any(isinstance(event, RunEnded | RecordingDamaged) for event in own):
             lacks.append(f"the end of the run{of_rank} was not recorded")
     return [*lacks, *_absent_ranks(trace)] if trace.events else ["nothing was recorded"]

@@ -114,10 +114,12 @@ class Run(Struct, frozen=True, kw_only=True):
     """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed.
 
     `steps_in_full`: those of the steps that were recorded operation by operation.
-    `processes_started` counts those that the program started: what they do is not seen.
+    `processes_started` counts those that the program started and that were not watched: what they do is not seen.
     `seen_whole`: the program came to its end by itself, and no pass over its data was cut.
     `not_reached`: for each function of the program's own files, or a file's own statements, whose backwards never ran,
     the first of these.
+    `ranks`: the numbers of those that were watched, of several that trained together; the rest is told of one of them,
+    `told_by`: the first that died or hung, else the first.
     """
 
     steps: int
@@ -132,6 +134,8 @@ class Run(Struct, frozen=True, kw_only=True):
     seconds: float
     seen_whole: bool = False
     not_reached: list[Place] = []
+    ranks: list[int] = []
+    told_by: int = 0
 
 
 class RelatedPlace(Struct, frozen=True):
@@ -247,12 +251,12 @@ def from_json(data: bytes) -> Report:
     try:
         version = msgspec.json.decode(data, type=_Head).schema_version
         if version not in (WITHOUT_CHECKSUM, SCHEMA_VERSION):
-            raise ReportError(f"a report of version {version}, and this doctor reads version {SCHEMA_VERSION}")
+            raise ReportError(f"a report of version {version}, but this version of the doctor reads {SCHEMA_VERSION}")
         report = msgspec.json.decode(data, type=Report)
         if version == WITHOUT_CHECKSUM:
             _check_coherent(report)
         elif msgspec.json.decode(data).get(CHECKSUM) != checksum(data):
-            raise ReportError("changed after it was written: its `checksum` is not that of what it holds")
+            raise ReportError("changed after it was written: its `checksum` does not match its content")
     except msgspec.ValidationError as error:
         raise ReportError(f"not a saved report: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -290,10 +294,10 @@ def _check_coherent(report: Report) -> None:
     """What can be told of a report without a checksum: whether its parts say the same."""
     expected = _EXIT_CODES[report.verdict]
     if report.exit_code != expected:
-        said = f"its `exit_code` is {report.exit_code}, and that of the verdict `{report.verdict}` is {expected.value}"
+        said = f"its `exit_code` is {report.exit_code}, but the verdict `{report.verdict}` has {expected.value}"
         raise ReportError(f"changed after it was written: {said}")
     if report.statistics.by_severity != Statistics.of(report.findings).by_severity:
-        raise ReportError("changed after it was written: its `statistics` are not those of its findings")
+        raise ReportError("changed after it was written: its `statistics` do not match its findings")
 
 
 def writable(report: Report) -> Report:

@@ -142,9 +142,9 @@ def reports_from_json(data: bytes) -> Reports:
     except msgspec.ValidationError as error:
         raise ReportError(f"not a saved report: {error}") from None
     if kept.schema_version != REPORTS_VERSION:
-        version = f"{kept.schema_version}, and this doctor reads version {REPORTS_VERSION}"
+        version = f"{kept.schema_version}, but this version of the doctor reads {REPORTS_VERSION}"
         raise ReportError(f"reports on several targets of version {version}")
     reports = [Named(each.name, from_json(bytes(each.report))) for each in kept.reports]
     if kept.checksum != checksum(data):
-        raise ReportError("changed after it was written: its `checksum` is not that of what it holds")
+        raise ReportError("changed after it was written: its `checksum` does not match its content")
     return Reports(verdict=kept.verdict, reports=reports, not_checked=kept.not_checked)

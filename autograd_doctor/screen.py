@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import select
 import shutil
 import sys
-import termios
 import time
-import tty
 from collections.abc import Callable
 from contextlib import suppress
 
+from autograd_doctor.system import module
+
+_fcntl, _pty, _termios, _tty = (module(name) for name in ("fcntl", "pty", "termios", "tty"))
 _WIPE = b"\r\x1b[K"
 _CHUNK = 1 << 16
 
@@ -28,8 +27,8 @@ class Screen:
 
     def __init__(self, status: Callable[[], str]) -> None:
         self._status = status
-        self._master, self._slave = pty.openpty()
-        tty.setraw(self._slave)
+        self._master, self._slave = _pty.openpty()
+        _tty.setraw(self._slave)
         self._resize()
         self.stdout = self._slave if os.isatty(1) else None
         self.stderr = self._slave
@@ -38,7 +37,9 @@ class Screen:
 
     @staticmethod
     def is_possible() -> bool:
-        """Whether standard error is a terminal that can wipe a line."""
+        """Whether standard error is a terminal that can wipe a line, and a program can be given another one."""
+        if None in (_fcntl, _pty, _termios, _tty):
+            return False
         with suppress(OSError):
             return os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb"
         return False
@@ -90,5 +91,5 @@ class Screen:
     def _resize(self) -> int:
         """Give the program's terminal the size of the real one; returns the columns."""
         with suppress(OSError):
-            fcntl.ioctl(self._master, termios.TIOCSWINSZ, fcntl.ioctl(2, termios.TIOCGWINSZ, b"\0" * 8))
+            _fcntl.ioctl(self._master, _termios.TIOCSWINSZ, _fcntl.ioctl(2, _termios.TIOCGWINSZ, b"\0" * 8))
         return shutil.get_terminal_size().columns

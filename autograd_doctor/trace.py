@@ -12,7 +12,14 @@ from typing import TypeVar
 from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed, IdleOutputSeen
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
-from autograd_doctor.events.run import DetailTurned, LightStepsCounted, ProgramRaised, RunEnded
+from autograd_doctor.events.run import (
+    DetailTurned,
+    LightStepsCounted,
+    ProgramRaised,
+    RankJoined,
+    RecordingStarted,
+    RunEnded,
+)
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, NonFiniteGradient, OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.events.tapes import TapeSealed, TapeSeenAgain
@@ -27,6 +34,21 @@ _STAGE = 10
 
 
 @dataclass(frozen=True)
+class Ranked:
+    """What rules that compare ranks read of one of them: the events that they need, and which rank it is."""
+
+    rank: int
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """All ranks of one training that were seen, by number."""
+
+    all: tuple[Ranked, ...]
+
+
+@dataclass(frozen=True)
 class Trace:
     """The events of one run in the order in which they happened, and views that several rules share."""
 
@@ -36,6 +58,11 @@ class Trace:
     def of_events(cls, *happened: Event) -> Trace:
         """A trace made by hand, as tests do."""
         return cls(happened)
+
+    def only(self, kinds: Iterable[type[Event]]) -> Trace:
+        """The same with events of some kinds alone, as small as a record of one rank of many should be."""
+        wanted = frozenset(kinds)
+        return Trace(tuple(event for event in self.events if type(event) in wanted))
 
     def of(self, kind: type[E]) -> tuple[E, ...]:
         """All events of one kind, in order."""
@@ -77,6 +104,11 @@ class Trace:
     def optimized(self) -> frozenset[int]:
         """Parameters that some optimizer holds."""
         return frozenset().union(*self.optimizer_parameters.values())
+
+    @cached_property
+    def moved_by_hand(self) -> frozenset[int]:
+        """Parameters that the program gave other values in a step of its own."""
+        return frozenset(p for step in self.of(OptimizerStepped) if step.optimizer is None for p in step.moved or ())
 
     def parameter_name(self, parameter: int) -> str:
         seen = self.parameters.get(parameter)
@@ -156,9 +188,8 @@ class Trace:
         """Parameters that can learn: a backward reached them, a step used their gradient, or they are set by hand."""
         reached = {p for event in self.of(BackwardRan) for p in event.reached} - self._refused
         used = {parameter for parameter, norms in self.gradient_norms.items() if any(norms)}
-        by_hand = {p for event in self.of(OptimizerStepped) if event.optimizer is None for p in event.moved or ()}
         written = {p for event in self.of(ForwardRan) for p in event.written_parameters}
-        return frozenset(reached | used | by_hand | written | self._wrote)
+        return frozenset(reached | used | self.moved_by_hand | written | self._wrote)
 
     @cached_property
     def _wrote(self) -> frozenset[int]:
@@ -278,6 +309,17 @@ class Trace:
     @cached_property
     def end(self) -> RunEnded | None:
         return next(iter(reversed(self.of(RunEnded))), None)
+
+    @property
+    def rank(self) -> int:
+        """The number with which the events of one process are stamped."""
+        return self.events[0].rank if self.events else 0
+
+    @cached_property
+    def world_size(self) -> int:
+        """How many ranks there were to be, as the launcher or the group of processes says; 1 for a program alone."""
+        told = [event.world_size for event in self.of(RecordingStarted)]
+        return max([*told, *(event.world_size for event in self.of(RankJoined))], default=1)
 
     @property
     def ended_by_itself(self) -> bool:

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import inspect
-import json
 import multiprocessing
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from autograd_doctor import engine, recording
 from autograd_doctor.command.again import again
+from autograd_doctor.findings import Finding
+from autograd_doctor.judging.several_ranks import judge_together
 from autograd_doctor.keeping.put_back import put_back
-from autograd_doctor.plan import Outcome, Plan, Target
+from autograd_doctor.launch import of_members
+from autograd_doctor.members import Member, Traces
+from autograd_doctor.plan import Outcome, Plan, Ranks, Target, plan_of_members
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.trace import Trace
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = ROOT / "tests" / "programs"
+RANKS = PROGRAMS / "ranks"
+"""Programs of several processes, which `test_several_processes.py` starts by the command line."""
 PATIENCE = 120.0
 _GUARDS = re.compile(r"\A(?:#!.*\n)?# guards: (AD\d{3}(?: AD\d{3})*)\n")
+_HINTED = re.compile(r"^# hinted: (AD\d{3}(?: AD\d{3})*)$", re.MULTILINE)
 _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
 
 
@@ -40,7 +47,8 @@ _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$"
 
 def programs(*, late: bool = False) -> list[Path]:
     """The programs of all families by name: those that are seen to their end, or the others."""
-    found = (path for path in PROGRAMS.rglob("*.py") if (path.parent.name == "late") == late)
+    alone = (path for path in PROGRAMS.rglob("*.py") if path.parent != RANKS)
+    found = (path for path in alone if (path.parent.name == "late") == late)
     return sorted(found, key=lambda path: path.name)
 
 
@@ -57,6 +65,12 @@ def marks(source: str) -> list[tuple[str, int]]:
 def guarded(source: str) -> list[str]:
     """The codes that a healthy program could wrongly set off, the nearest first: `# guards: AD202 AD216` on top."""
     match = _GUARDS.match(source)
+    return match.group(1).split() if match else []
+
+
+def hinted(source: str) -> list[str]:
+    """The codes that may give a hint, and no error, on a healthy program that cannot be told from a slip."""
+    match = _HINTED.search(source)
     return match.group(1).split() if match else []
 
 
@@ -91,6 +105,28 @@ def forked(target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
     return process
 
 
+def answered(question: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of a module returns in a process of its own, where programs may leave torch as they like; None
+    if that process died."""
+    here, there = _server().Pipe(duplex=False)
+    process = forked(_answer, there, question, arguments)
+    there.close()
+    try:
+        return here.recv() if here.poll(PATIENCE) else None
+    except EOFError:
+        return None
+    finally:
+        process.kill()
+        process.join()
+
+
+def _answer(there: Connection, question: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    there.send(question(*arguments))
+
+
 @contextmanager
 def recorded(
     program: Path | str, *, arguments: Sequence[str] = (), rules: Iterable[Rule] | None = None, **overrides: Any
@@ -114,16 +150,25 @@ def check_program(
 ) -> Report:
     """The report on a program given by its path or as source; `overrides` are fields of the plan."""
     chosen = all_rules() if rules is None else tuple(rules)
+    tunables = {rule.code: rule.defaults for rule in chosen}
     with recorded(program, arguments=arguments, rules=chosen, **overrides) as (trace, plan, outcome):
-        return engine.judge(
-            trace,
-            chosen,
-            {rule.code: rule.defaults for rule in chosen},
-            target=plan.target,
-            fail_on="error",
-            min_steps=1,
-            outcome=outcome,
-        )
+
+        def judge(member: Member, between: Sequence[Finding] = ()) -> Report:
+            return engine.judge(
+                member.trace,
+                chosen,
+                tunables,
+                target=plan.target,
+                fail_on="error",
+                min_steps=1,
+                outcome=member.outcome,
+                between=between,
+            )
+
+        members = Traces(Path(plan.members)).ended(trace, outcome)
+        if members:
+            return judge_together(members, judge, chosen, tunables, fail_on="error")
+        return judge(Member(0, 1, trace, outcome))
 
 
 def plan_for(
@@ -133,6 +178,8 @@ def plan_for(
     needs = {event for rule in (all_rules() if rules is None else rules) for event in rule.needs}
     scratch = folder / "scratch"
     scratch.mkdir()
+    members = folder / "members"
+    members.mkdir()
     trace = folder / "trace"
     trace.touch()
     settings: dict[str, Any] = {
@@ -143,31 +190,13 @@ def plan_for(
         "needs": sorted(event.__name__ for event in needs),
         "seconds": 0.0,
         "runs_again": True,
+        "members": str(members),
+        "ranks": Ranks(folder=str(members)),
         **overrides,
     }
-    return Plan(**settings)
-
-
-def check_by_command(
-    program: Path, *options: str, arguments: Sequence[str] = (), before: Sequence[Path] = ()
-) -> tuple[dict[str, Any], int]:
-    """The JSON report and the exit code of a real `python -m autograd_doctor check`.
-
-    Modules are looked for in the folders of `before` first.
-    """
-    always = ("check", "--isolated", "--output-format", "json", "--seconds", "0")
-    command = [sys.executable, "-m", "autograd_doctor", *always, *options]
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [*command, str(program), *arguments],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*before, ROOT]))},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-    assert done.stdout, f"no report on standard output; standard error was:\n{done.stderr}"
-    return json.loads(done.stdout), done.returncode
+    plan = Plan(**settings)
+    plan_of_members(plan.members).write_bytes(msgspec.json.encode(of_members(plan)))
+    return plan
 
 
 @cache
@@ -214,10 +243,11 @@ def assert_findings(report: Report, expected: list[tuple[str, int]], *, slack: i
     assert not [finding for finding in rest if finding.severity == "error"], summary(report)
 
 
-def assert_healthy(report: Report) -> None:
-    """Training was seen, and there is nothing at all to say about it."""
+def assert_healthy(report: Report, hinted: Sequence[str] = ()) -> None:
+    """Training was seen, and there is nothing at all to say about it, but for hints under these codes."""
     assert report.run.steps > 0, summary(report)
-    assert not report.findings, summary(report)
+    assert {finding.code for finding in report.findings} == set(hinted), summary(report)
+    assert not [finding for finding in report.findings if finding.severity == "error"], summary(report)
 
 
 def summary(report: Report) -> str:

@@ -12,7 +12,9 @@ import autograd_doctor.runner.entry
 import autograd_doctor.runner.run
 import tests.harness
 from autograd_doctor.instruments.session import all_instruments, needed_for
+from autograd_doctor.runner.started import versions
 
+versions()
 needed_for(event.__name__ for kind in all_instruments() for event in kind.emits)
 gc.collect()
 gc.freeze()  # no collection of a child visits, and thereby copies, what all of them share

@@ -31,7 +31,8 @@ from autograd_doctor.rules import all_rules
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.assuming import assume
 from autograd_doctor.runner.model_outputs import entry, tensors
-from tests.harness import assert_findings, assert_healthy, check_by_command, marks, plan_for, record
+from tests.commands import check_by_command, doctor
+from tests.harness import assert_findings, assert_healthy, marks, plan_for, record
 
 MODELS = Path(__file__).parent / "models"
 SICK = sorted(path.stem for path in MODELS.glob("*.py") if marks(path.read_text()))
@@ -170,7 +171,9 @@ def test_inputs_that_cannot_be_made_up_are_left_to_the_person(tmp_path: Path) ->
                 return self.layer(batch["values"])
         """,
     )
-    assert assumption.problem.startswith("no inputs were found that `Net` takes: its `forward` takes `batch`; with ")
+    assert assumption.problem.startswith(
+        "found no inputs that `Net` accepts: its `forward` takes `batch`; it got furthest "
+    )
     assert "raised at some_model.py:9: " in assumption.problem
     assert assumption.section["class"] == "Net"
 
@@ -289,7 +292,11 @@ def test_healthy_models_are_trained_and_get_no_finding(name: str) -> None:
     assert_healthy(report)
     assert (report.run.steps, output) == (30, "")
     assert report.assumed is not None
-    assert report.checks.skipped["AD702"] == report.checks.skipped["AD101"] == "the doctor chose how to train"
+    assert (
+        report.checks.skipped["AD702"]
+        == report.checks.skipped["AD101"]
+        == "the doctor, not the program, chose how to train"
+    )
 
 
 @pytest.mark.parametrize("name", SICK)
@@ -385,15 +392,14 @@ def test_the_settings_shown_give_the_same_run(tmp_path: Path, name: str, code: i
 
 
 def check_by_command_in(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "autograd_doctor", "check", "--isolated", "--seconds", "0", name]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
+    return doctor("check", "--isolated", "--seconds", "0", name, cwd=folder)
 
 
 def test_what_cannot_be_assumed_exits_with_2_and_settings(tmp_path: Path) -> None:
     done = check_by_command_in(MODELS, "required_args.py")
     assert (done.returncode, done.stdout) == (2, "")
     message, _, settings = done.stderr.partition("\n\n")
-    assert message.startswith("error: required_args.py: trains nothing, and defines the model `Net`, which needs ")
+    assert message.startswith("error: required_args.py: does not train, and defines the model `Net`, which needs ")
     (tmp_path / "filled.yaml").write_text(settings)
     section = read(tmp_path / "filled.yaml")["model"]
     assert section["arguments"] == {"in_dim": "<int>", "out_dim": "<value>", "width": 16, "activation": "<type>"}
@@ -406,7 +412,7 @@ def test_the_report_begins_with_what_was_assumed() -> None:
         "  assumed  model: `MLP()`, the only model of the file",
         "           inputs: `x` of shape (12, 20), normal numbers",
         "           training: CrossEntropyLoss for one of 5 classes; AdamW",
-        "  settings that say the same, to keep or to change:",
+        "  the same as settings, to keep or change:",
         "    model:",
         "      class: MLP",
         "      loss: CrossEntropyLoss",
@@ -422,7 +428,7 @@ def test_the_report_begins_with_what_was_assumed() -> None:
         "note: assumed model: `MLP()`, the only model of the file; inputs: `x` of shape (12, 20), normal numbers; "
         "training: CrossEntropyLoss for one of 5 classes; AdamW"
     )
-    assert json.loads(json.dumps(report.checks.skipped))["AD101"] == "the doctor chose how to train"
+    assert json.loads(json.dumps(report.checks.skipped))["AD101"] == "the doctor, not the program, chose how to train"
 
 
 # --------------------------------------------------------------------------------------------- batches and outputs

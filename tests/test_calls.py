@@ -7,7 +7,6 @@ import inspect
 import math
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +24,8 @@ from autograd_doctor.mistakes import Mistake
 from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
 from autograd_doctor.settings import calls
-from tests.harness import PATIENCE, ROOT, assert_healthy, plan_for, record, summary
+from tests.commands import doctor
+from tests.harness import ROOT, assert_healthy, plan_for, record, summary
 
 TRAINING = """
 import torch
@@ -167,7 +167,7 @@ def test_a_fault_is_found_at_its_line() -> None:
         ("pkg.train:main", ["epochs"], "--set: expected NAME=VALUE, as in `epochs=1`, found `epochs`"),
         ("pkg.train:main", ["lr=1", "lr=2"], "--set: the same parameter is given twice"),
         ("pkg.train:wanted", ["lr=1"], "`wanted` needs `epochs`, `depth`: pass --set epochs=… --set depth=…"),
-        ("pkg.train:Trainer.fit", [], "`Trainer.fit` is called on an object: give a function, or a static or class"),
+        ("pkg.train:Trainer.fit", [], "`Trainer.fit` is called on an object: name a function, or a static or class"),
         ("pkg.train:Trainer.go", ["cls=1"], "`Trainer.go` has no parameter `cls` (it takes `epochs`)"),
         ("pkg.train:mian", [], "pkg.train: there is no `mian`; did you mean `main`?"),
         ("pkg.trian:main", [], "pkg.trian: no such module; did you mean `pkg.train`?"),
@@ -242,7 +242,7 @@ def _takes(kind: Any) -> inspect.Signature:
 
 
 def _given(kind: Any, text: str) -> Any:
-    return bound(_takes(kind), {"x": text}, "f").kwargs["x"]
+    return bound(_takes(kind), {"x": calls.written(text)}, "f").kwargs["x"]
 
 
 @pytest.mark.parametrize(
@@ -320,13 +320,7 @@ def test_numbers_come_back(number: float) -> None:
 
 
 def _command(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "autograd_doctor", "check", *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    return doctor("check", *words, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def test_the_command_takes_options_on_both_sides_of_a_function() -> None:
@@ -341,9 +335,12 @@ def test_the_command_takes_options_on_both_sides_of_a_function() -> None:
     ("words", "said"),
     [
         (["pkg.train:main", "--set", "epoch=1"], "`main` has no parameter `epoch`; did you mean `epochs`?"),
-        (["pkg.train:main", "3"], "pkg.train:main: a function is given its arguments with `--set NAME=VALUE`"),
-        (["-m", "pkg.train:main"], "pkg.train:main: `-m` runs a module, and this is a function of one"),
-        (["--set", "epochs=1", "plain.py"], "--set: gives arguments to a function, as in `doctor check pkg.train:main"),
+        (["pkg.train:main", "3"], "pkg.train:main: pass arguments to a function with `--set NAME=VALUE`"),
+        (["-m", "pkg.train:main"], "pkg.train:main: `-m` runs a module, but this names a function in a module"),
+        (
+            ["--set", "epochs=1", "plain.py"],
+            "--set: passes arguments to a function, as in `doctor check pkg.train:main",
+        ),
     ],
 )
 def test_the_command_refuses_in_one_line(words: list[str], said: str) -> None:

@@ -52,7 +52,7 @@ def test_init_writes_the_default_settings_and_a_workflow() -> None:
     Path("train.py").write_text(SICK)
     said = starting.start(Path(), "", "github")
     assert said.startswith(
-        "wrote autograd_doctor.yaml\nwrote .github/workflows/doctor.yml\nnext\n  say under `targets`"
+        "wrote autograd_doctor.yaml\nwrote .github/workflows/doctor.yml\nnext\n  write under `targets`"
     )
     default = (ROOT / "configs" / "default.yaml").read_text()
     target = 'targets:\n  - {script: "train.py", arguments: []}\n'
@@ -64,13 +64,13 @@ def test_init_writes_the_default_settings_and_a_workflow() -> None:
 @pytest.mark.parametrize(
     ("there", "content", "line"),
     [
-        ("autograd_doctor.yaml", "", "autograd_doctor.yaml: holds settings already, and nothing was written"),
-        (".autograd_doctor.yaml", "", ".autograd_doctor.yaml: holds settings already, and nothing was written"),
-        ("pyproject.toml", "[tool.autograd_doctor]", "pyproject.toml: holds settings already, and nothing was written"),
+        ("autograd_doctor.yaml", "", "autograd_doctor.yaml: already has settings; nothing was written"),
+        (".autograd_doctor.yaml", "", ".autograd_doctor.yaml: already has settings; nothing was written"),
+        ("pyproject.toml", "[tool.autograd_doctor]", "pyproject.toml: already has settings; nothing was written"),
         (
             ".github/workflows/doctor.yml",
             "x",
-            ".github/workflows/doctor.yml: is there already, and nothing was written",
+            ".github/workflows/doctor.yml: already exists; nothing was written",
         ),
     ],
 )

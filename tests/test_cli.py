@@ -21,6 +21,7 @@ from autograd_doctor.command.job import target_of
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.config import Invocation
+from autograd_doctor.interpreter import OWN
 from autograd_doctor.renderers import render
 from autograd_doctor.report import to_json
 from autograd_doctor.rules import all_rules
@@ -273,23 +274,23 @@ def test_options_may_follow_a_file_that_only_defines(doctor: Doctor, asked: list
         (["--output-format", "jsn", "train.py"], "error: `jsn`: no such output format; did you mean `json`?\n"),
         (["--select", "ad1", "train.py"], "error: --select: no such rule: `ad1`; did you mean `AD101`?\n"),
         ([""], "error: the name of the program is empty\n"),
-        (["--output-format", "json:r.json", "-o", "all", "train.py"], "--output-file: no format is left for `all`"),
+        (["--output-format", "json:r.json", "-o", "all", "train.py"], "--output-file: no format left for `all`"),
         (["-o", "no/where", "train.py"], "error: no/where: cannot be written: no such folder `no`\n"),
         (
             ["-o", "train.py", "train.py"],
-            "error: train.py: not written: it is there already, and is no report that may be replaced\n",
+            "error: train.py: not written: it already exists and is not a report that may be replaced\n",
         ),
         (
             ["--output-format", "json:./train.py", "train.py"],
-            "error: train.py: not written: it is there already, and is no report that may be replaced\n",
+            "error: train.py: not written: it already exists and is not a report that may be replaced\n",
         ),
         (
             ["--save-trace", "train.py", "-m", "train"],
-            "error: train.py: not written: it is there already, and is no report that may be replaced\n",
+            "error: train.py: not written: it already exists and is not a report that may be replaced\n",
         ),
         (["--save-trace", ".", "train.py"], "error: .: cannot be written: it is a folder\n"),
-        (["--ignore", "ALL", "train.py"], "error: no rule is left to check: `select` and `ignore` leave none\n"),
-        (["--output-format", "full", "--output-format", "json", "train.py"], "bound to standard output"),
+        (["--ignore", "ALL", "train.py"], "error: no rules left to check: `select` and `ignore` exclude all of them\n"),
+        (["--output-format", "full", "--output-format", "json", "train.py"], "go to standard output"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -304,7 +305,9 @@ def test_options_that_went_to_the_program_are_noted_unless_it_knows_them(doctor:
     Path("train.py").write_text("import sys\nmax_seconds = 3\nsys.exit(0)")
     printed = doctor("check", "train.py", "--steps=3", "--max-seconds", "9", "--lr", "1", "-o", "x")
     notes = [line for line in printed.err.splitlines() if line.startswith("note: ")]
-    assert notes == ["note: `--steps` comes after train.py and is passed to it; options of the doctor come before"]
+    assert notes == [
+        "note: `--steps` comes after train.py and is passed to it; the doctor's own options come before it"
+    ]
 
 
 def test_a_model_that_needs_arguments_gets_the_settings_to_fill_in(doctor: Doctor) -> None:
@@ -313,11 +316,11 @@ def test_a_model_that_needs_arguments_gets_the_settings_to_fill_in(doctor: Docto
     assert printed.code == 2
     said, _, settings = printed.err.partition("\n\n")
     last = said.splitlines()[-2]
-    assert last == "error: model.py: trains nothing, and defines the model `Net`, which needs `width`"
+    assert last == "error: model.py: does not train, and defines the model `Net`, which needs `width`"
     assert "doctor check model.py --config model.yaml" in said
     Path("model.yaml").write_text(settings.replace("<int>", "3"))
     loaded = load_settings(Request("model.py", asked=Invocation(config="model.yaml")))
-    target, plan = target_of(Request("model.py", asked=Invocation(config="model.yaml")), loaded)
+    target, plan = target_of(Request("model.py", asked=Invocation(config="model.yaml")), loaded, OWN)
     assert target.kind == "model"
     assert plan is not None
     assert plan.model is not None
@@ -328,7 +331,8 @@ def test_a_report_needs_a_trace(doctor: Doctor) -> None:
     assert doctor("report", "t.trace").err == "error: t.trace: no such file\n"
     Path("t.trace").write_bytes(b"\2\0\0\0ab")
     assert (
-        doctor("report", "t.trace").err == "error: t.trace: not a saved trace, or one of a doctor older than this one\n"
+        doctor("report", "t.trace").err
+        == "error: t.trace: not a saved trace, or saved by an older version of the doctor\n"
     )
     Path("t.trace").write_bytes(b"")
     assert doctor("report", "t.trace") == (2, "", "error: t.trace: not a saved trace: it holds no event\n")
@@ -527,7 +531,7 @@ def test_no_command_writes_over_what_is_not_ours_or_of_another_kind(doctor: Doct
         Path(name).write_text(text)
     printed = doctor(*options)
     assert (printed.code, printed.out, printed.err.count("\n")) == (2, "", 1)
-    assert re.search("is no (report|trace) that may be replaced|not a baseline", printed.err)
+    assert re.search("is not a (report|trace) that may be replaced|not a baseline", printed.err)
     assert {name: Path(name).read_text() for name in files} == files
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from autograd_doctor.reading.conditions import depends_on_a_choice, is_chosen
+from autograd_doctor.reading.conditions import _names, depends_on_a_choice, is_chosen
 
 EACH_TIME = {
     "in a loop": "for _ in range(2):\n    ask()",
@@ -101,6 +101,7 @@ def test_a_line_that_ran_before_is_asked_for_from_where_it_was_called() -> None:
     ("header", "chosen"),
     [
         ("context(False)", False),
+        ("context(0)", False),
         ("context()", False),
         ("context(flag)", True),
         ("context(not flag) if flag else context()", True),
@@ -118,3 +119,10 @@ def test_which_context_a_block_enters(header: str, chosen: bool) -> None:
     space = SimpleNamespace(context=Context, flag=True, made=Context())
     exec(compile(f"with {header}:\n    pass", "<string>", "exec"), vars(space))
     assert found == [chosen]
+
+
+def test_variables_are_named_also_where_one_instruction_loads_two() -> None:
+    def trains(make: Any, model: Any) -> None:
+        train = make(); train(model, make)  # fmt: skip  # noqa: E702
+
+    assert {"train", "make", "model"} <= _names(trains.__code__, -1)

@@ -33,11 +33,11 @@ def test_right_gradients(apply: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("apply", "reason"),
     [
-        (lambda x: x * next(NUMBERS), "it gives another result each time"),
+        (lambda x: x * next(NUMBERS), "its result differs from call to call"),
         (lambda x: x.detach() * 2, "it has no differentiable output"),
         (
             custom(lambda x: (x * 1e5).round(), lambda x, gradient: gradient * 2e5),
-            "its forward is too coarse to measure",
+            "its forward is too imprecise to measure",
         ),
     ],
 )
@@ -124,7 +124,7 @@ def test_the_largest_error_is_told_with_its_input() -> None:
     apply = custom(lambda x, n, y: x * y, lambda x, n, y, gradient: (gradient * y, None, gradient * (x + 5 * (x > 1))))
     found = judge(case(apply, X, torch.tensor([1]), Y))
     assert (found.verdict, found.input) == ("wrong", 2)
-    assert found.reason == "for input 3, it is the derivative for some elements only"
+    assert found.reason == "for input 3, it is the derivative only for some elements"
     assert [found.error, found.expected, found.found] == pytest.approx([5, 2, 7])
 
 

@@ -90,7 +90,7 @@ def test_a_rule_that_crashes_is_reported_and_the_others_stand() -> None:
     crashed = report.findings[1]
     assert (crashed.name, crashed.severity) == ("rule-crashed", "info")
     assert crashed.message == "`AD101` fault-ad101 raised `ZeroDivisionError`: by zero"
-    assert report.checks.skipped == {"AD101": "the rule itself crashed"}
+    assert report.checks.skipped == {"AD101": "the rule crashed"}
     assert report.checks.ran == ["AD102"]
 
 
@@ -126,7 +126,7 @@ def test_rules_that_were_not_selected_when_the_program_ran_are_named_so() -> Non
     header = RecordingStarted(tool="1", began=1.0, rules=["AD101"])
     happened = [header, attached("steps", OptimizerStepped), *training()]
     report = judged(happened, STEPS, rule("AD103", needs=(ForwardRan,)))
-    assert report.checks.skipped == {"AD103": "not recorded: the program ran with other rules selected"}
+    assert report.checks.skipped == {"AD103": "not recorded: other rules were selected when the program ran"}
     assert report.exit_code == ExitCode.OK
 
 
@@ -142,14 +142,14 @@ def test_a_failure_anywhere_below_a_rule_leaves_it_unchecked(broken: str) -> Non
     assert report.checks.ran == ["AD103"]
     assert report.checks.skipped == {"AD101": f"`{broken}` failed: ValueError: no such thing"}
     assert (report.verdict, report.exit_code) == ("not-judged", ExitCode.NOT_JUDGED)
-    assert report.exit_reason == f"`{broken}` failed: ValueError: no such thing, which leaves AD101 unchecked"
+    assert report.exit_reason == f"`{broken}` failed: ValueError: no such thing, so AD101 could not be checked"
 
 
 def test_an_instrument_that_could_not_be_attached_is_named() -> None:
     report = judged([failed("steps", "attach"), *training()], STEPS)
     assert report.exit_reason.startswith("`steps` failed: ")
     lacking = judged([attached("steps", OptimizerStepped, requires=["names"]), *training()], STEPS)
-    assert lacking.exit_reason == "`names` was not attached, which leaves AD101 unchecked"
+    assert lacking.exit_reason == "`names` was not attached, so AD101 could not be checked"
 
 
 def test_what_a_rule_found_stands_although_its_instrument_failed() -> None:
@@ -167,7 +167,7 @@ def test_what_a_rule_found_stands_although_its_instrument_failed() -> None:
 def test_an_instrument_that_gave_way_only_lists_its_rules() -> None:
     gave_way = InstrumentLimited(instrument="steps", reason="the model is too large")
     report = judged([attached("steps", OptimizerStepped), gave_way, *training()], STEPS, rule("AD104"))
-    assert report.checks.skipped == {"AD101": "`steps` saw less: the model is too large"}
+    assert report.checks.skipped == {"AD101": "`steps` could not see everything: the model is too large"}
     assert (report.exit_code, report.checks.ran) == (ExitCode.OK, ["AD104"])
 
 
@@ -300,7 +300,7 @@ def test_consequences_of_consequences_belong_to_the_first_cause() -> None:
     assert codes(report) == ["AD201"]
     assert [note.split(" (")[0] for note in report.findings[0].notes] == [
         "as a consequence, no graph",
-        "this is what the program died of",
+        "this crashed the program",
     ]
 
 
@@ -424,14 +424,14 @@ def test_no_step_is_never_green() -> None:
 def test_too_few_steps_are_not_judged() -> None:
     report = judged(training(2), rule(), min_steps=3)
     assert report.exit_code == ExitCode.NOT_JUDGED
-    assert report.exit_reason == "only 2 steps of training seen, 3 are needed to judge"
+    assert report.exit_reason == "only 2 steps of training seen, 3 are needed"
     assert judged(training(3), rule(), min_steps=3).exit_code == ExitCode.OK
 
 
 def test_one_step_is_enough_only_for_a_program_that_takes_no_more() -> None:
     assert judged(training(1, reason="finished"), rule()).exit_code == ExitCode.OK
     report = judged(training(1, reason="time"), rule())
-    assert (report.exit_code, report.exit_reason) == (4, "only 1 step of training seen, 2 are needed to judge")
+    assert (report.exit_code, report.exit_reason) == (4, "only 1 step of training seen, 2 are needed")
     assert judged(training(2, reason="time"), rule()).exit_code == ExitCode.OK
 
 
@@ -467,7 +467,7 @@ def test_a_program_that_hung_is_never_green() -> None:
     report = judged(training(5, reason=None), rule(), outcome=hung)
     assert (report.exit_code, report.verdict) == (ExitCode.PROGRAM_FAILED, "program-failed")
     assert "hung after 5 steps" in report.exit_reason
-    assert report.notes == ['the program hung and was ended; this was running:\nFile "train.py", line 3']
+    assert report.notes == ['the program hung and was terminated; this was running:\nFile "train.py", line 3']
 
 
 def test_an_interrupted_check_keeps_its_findings() -> None:

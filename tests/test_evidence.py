@@ -16,7 +16,8 @@ import pytest
 from autograd_doctor import recording
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.judging import run_summary
-from tests.harness import ROOT, check_by_command, check_program, recorded
+from tests.commands import check_by_command, doctor
+from tests.harness import ROOT, check_program, recorded
 
 TRAINS = """
     import os, sys, threading, time, traceback
@@ -118,9 +119,9 @@ def test_a_program_that_sleeps_when_the_time_is_up_does_not_hang(checked: Callab
     assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "time")
     line = len((dedent(TRAINS) + "train()\n").splitlines()) + 1
     (note,) = [note for note in report["notes"] if "slept" in note]
-    assert note.startswith("the time was up while the program slept in ")
+    assert note.startswith("time ran out while the program slept in ")
     assert note.endswith(f"train.py:{line}")
-    assert "6 of the 30 steps asked for were seen: the time was up after 6 s (`--max-seconds`)" in report["notes"]
+    assert "6 of the 30 requested steps were seen: time ran out after 6 s (`--max-seconds`)" in report["notes"]
 
 
 SERVES = """
@@ -148,7 +149,7 @@ SLEEPS_AT_EXIT = """
 def test_a_program_that_serves_when_it_has_trained_has_finished(checked: Callable[..., Checked]) -> None:
     report, code = checked(SERVES, "--max-seconds", "50")
     assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "finished")
-    said = "the program came to its end, and threads that it had started went on and were ended: `the server`"
+    said = "the program finished, but threads that it had started kept running and were stopped: `the server`"
     assert said in report["notes"]
 
 
@@ -160,8 +161,8 @@ def test_a_thread_that_trains_and_hangs_when_the_program_has_ended_is_a_hang(che
 def test_a_process_that_outlives_its_program_takes_nothing_from_what_was_seen(checked: Callable[..., Checked]) -> None:
     report, code = checked(SLEEPS_AT_EXIT, "--timeout", "12")
     assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "finished")
-    (note,) = [note for note in report["notes"] if "its process went on" in note]
-    assert note.startswith("the program came to its end")
+    (note,) = [note for note in report["notes"] if "its process did not exit" in note]
+    assert note.startswith("the program finished")
 
 
 MOVING = {
@@ -226,10 +227,11 @@ def test_whoever_uses_the_processor_moves() -> None:
     from autograd_doctor.runner.standstill import _Used
 
     before = _Used(seconds=1.0, wakes=100, ticks={7: 3}, waits=False)
-    assert not before._replace(seconds=1.005, wakes=110, ticks={7: 4}).shows_movement(before, 1.0)
+    assert not before._replace(seconds=1.005, wakes=110, ticks={7: 4}).shows_movement(before, 1.0, by_wakes=True)
     appeared = {"ticks": {7: 3, 8: 0}}
     for change in ({"seconds": 1.1}, {"wakes": 150}, {"ticks": {7: 5}}, {"ticks": {}}, appeared, {"waits": True}):
-        assert before._replace(**change).shows_movement(before, 1.0)
+        assert before._replace(**change).shows_movement(before, 1.0, by_wakes=True)
+    assert not before._replace(wakes=150).shows_movement(before, 1.0, by_wakes=False)
 
 
 # ------------------------------------------------------------------------------------------------- a lost recording
@@ -270,8 +272,10 @@ def test_a_trace_that_was_cut_or_of_another_version(tmp_path: Path) -> None:
     assert again.returncode == 0
 
     unselected = _report(saved, "--output-format", "concise")
-    assert "not recorded: the program ran with other rules selected" in unselected.stdout.partition("could not look")[2]
-    assert f"{len(whole['checks']['ran'])} checks" not in unselected.stdout.partition("could not look")[0]
+    assert (
+        "not recorded: other rules were selected when the program ran" in unselected.stdout.partition("not checked")[2]
+    )
+    assert f"{len(whole['checks']['ran'])} checks" not in unselected.stdout.partition("not checked")[0]
 
     saved.write_bytes(data[: int(0.6 * len(data))])
     cut = _report(saved, "--select", "AD1")
@@ -280,13 +284,12 @@ def test_a_trace_that_was_cut_or_of_another_version(tmp_path: Path) -> None:
     saved.write_bytes(data.replace(b"trace 3\n", b"trace 4\n", 1))
     other = _report(saved)
     assert (other.returncode, other.stdout) == (2, "")
-    assert other.stderr == f"error: {saved}: a trace of version 4, and this doctor reads version 3\n"
+    assert other.stderr == f"error: {saved}: a trace of version 4, but this version of the doctor reads 3\n"
 
 
 def _report(saved: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "autograd_doctor", "report", "--isolated", *options, str(saved)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "1000"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    return doctor("report", "--isolated", *options, saved, env=environment)
 
 
 # ------------------------------------------------------------------------------------- ends with a code other than 0
@@ -371,24 +374,21 @@ def test_a_crash_that_no_selected_rule_looks_for_is_not_green(checked: Callable[
 # ---------------------------------------------------------------------------------------------- training elsewhere
 
 
-@pytest.mark.parametrize(
-    ("start", "count"),
-    [
-        ("workers = [torch.multiprocessing.get_context('fork').Process(target=train) for _ in range(3)]", 3),
-        ("workers = [torch.multiprocessing.get_context('spawn').Process(target=print) for _ in range(2)]", 2),
-    ],
-    ids=["fork", "spawn"],
-)
-def test_training_in_other_processes_is_named(start: str, count: int) -> None:
-    then = f"""
+def test_training_in_other_processes_is_judged() -> None:
+    then = """
         if __name__ == "__main__":
-            {start}
+            workers = [torch.multiprocessing.get_context("fork").Process(target=train) for _ in range(3)]
             [worker.start() for worker in workers]
             [worker.join() for worker in workers]
     """
     report = check_program(program(then))
-    assert (report.exit_code, report.run.processes_started) == (4, count)
-    assert f"no training step was seen in this process, and the program started {count} other" in report.exit_reason
+    assert (report.exit_code, len(report.run.ranks), report.run.processes_started) == (0, 3, 0)
+
+
+def test_processes_that_nothing_watches_are_named() -> None:
+    report = check_program(program("import subprocess\n" + "subprocess.run([sys.executable, '-c', ''])\n" * 2))
+    assert (report.exit_code, report.run.processes_started) == (4, 2)
+    assert "no training step was seen in this process, and the program started 2 other processes" in report.exit_reason
 
 
 def test_a_python_command_counts_as_a_process_and_others_do_not() -> None:
@@ -411,7 +411,7 @@ TOO_SHORT = """
 def test_a_crash_that_cutting_made_is_not_the_programs(checked: Callable[..., Checked]) -> None:
     report, code = checked(TOO_SHORT, "--select", "AD1,AD599")
     assert (code, report["findings"], report["run"]["stopped_by"]) == (0, [], "finished")
-    wanted = "in a first run, the program raised `AssertionError` (too few outputs) after passes over its loaders"
+    wanted = "in the first run, the program raised `AssertionError` (too few outputs) after passes over its loaders"
     assert any(note.startswith(wanted) for note in report["notes"])
 
 
@@ -423,14 +423,14 @@ def test_a_crash_that_remains_without_cuts_is_the_programs(checked: Callable[...
 def test_a_second_run_that_goes_on_past_the_crash_is_judged_by_itself(checked: Callable[..., Checked]) -> None:
     report, code = checked(TOO_SHORT + "\n    train(10**6)", "--select", "AD1")
     assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "steps")
-    assert any(note.startswith("in a first run, the program raised") for note in report["notes"])
+    assert any(note.startswith("in the first run, the program raised") for note in report["notes"])
 
 
 def test_a_crash_that_a_second_run_does_not_reach_is_not_judged(checked: Callable[..., Checked]) -> None:
     endless = TOO_SHORT.replace("torch.randn(40, 4)", "torch.randn(10**6, 4)")
     report, code = checked(endless, "--max-seconds", "4", "--select", "AD599")
     assert (code, report["verdict"]) == (4, "not-judged")
-    assert report["exit_reason"].endswith("a second run, with whole passes, did not come as far")
+    assert report["exit_reason"].endswith("a second run, with whole passes, did not get as far")
 
 
 # ----------------------------------------------------------------------------------------- whatever escapes is one line
@@ -451,7 +451,7 @@ def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
     Path(os.fsdecode(script)).write_text("print('ran')")
     done = _command(b"check", script)
     assert _is_one_line(done), done
-    assert "not UTF-8" in done.stderr
+    assert "must be UTF-8" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("check", "train.py"), ("check", "-m", "train"), ("report", "x"), ("config",)])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 import torch
 
-from autograd_doctor.reading.function_signature import argument_names, parameters
+from autograd_doctor.reading.function_signature import argument_names, parameters, signature
 
 
 def function(forward: Any, *, setup: bool = False) -> type:
@@ -42,3 +43,13 @@ def test_parameters_are_those_that_apply_hands_on(forward: Any, setup: bool, nam
 )
 def test_every_argument_has_a_name(forward: Any, names: list[str]) -> None:
     assert argument_names(function(forward), 4) == names
+
+
+def test_annotations_may_name_what_only_type_checkers_know() -> None:
+    """Since Python 3.14 they are evaluated late, and without `from __future__ import annotations`."""
+    namespace: dict[str, Any] = {}
+    late = "def train(model: Unknown, steps: int = 3) -> None: pass"
+    if sys.version_info < (3, 14):
+        late = f"from __future__ import annotations\n{late}"
+    exec(compile(late, "<string>", "exec", dont_inherit=True), namespace)
+    assert list(signature(namespace["train"]).parameters) == ["model", "steps"]

@@ -493,7 +493,7 @@ def test_two_inputs_that_bound_each_other_are_no_surrogates() -> None:
 @pytest.mark.parametrize(
     ("function", "arguments", "reason"),
     [
-        (Noisy, (inputs(4),), "each time"),
+        (Noisy, (inputs(4),), "differs from call to call"),
         (Recording, (inputs(4),), "`CALLS`"),
         (WithCallable, (torch.sin, inputs(4)), "builtin_function_or_method"),
     ],
@@ -612,7 +612,7 @@ def test_other_arguments_may_speak_of_sizes_that_were_cut(options: Any) -> None:
     ("function", "thing", "reason"),
     [
         (NotesItself, Grid(8), "it changes `CALLS`"),
-        (Adjoint, Grid(8, learned=True), "require a gradient"),
+        (Adjoint, Grid(8, learned=True), "require grad"),
         (WithCallable, nn.Linear(8, 8), "`Linear` besides tensors"),
         (WithCallable, nn.Linear(8, 8).forward, "`method` besides tensors"),
     ],

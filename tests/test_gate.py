@@ -90,7 +90,7 @@ def test_every_option_can_be_set_in_the_environment(name: str, doctor: Doctor, m
     default = getattr(kind(), name)
     values: dict[type, tuple[str, Any]] = {bool: ("false" if default is True else "true", default is not True)}
     values |= {int: ("7", 7), float: ("7", 7.0), list: ("AD1,AD2", ["AD1", "AD2"]), type(None): ("a.file", "a.file")}
-    choices = {"fail_on": ("warning", "warning"), "color": ("never", "never")}
+    choices = {"fail_on": ("warning", "warning"), "color": ("never", "never"), "nproc_per_node": ("2", 2)}
     text, value = choices.get(name) or values[type(default)]
     monkeypatch.setenv(ENVIRONMENT_PREFIX + name.upper(), text)
     assert doctor("check", "train.py").code == 0
@@ -188,7 +188,7 @@ def test_a_run_that_was_not_judged_changes_no_baseline(doctor: Doctor, trace: Ca
     before = Path(".autograd_doctor/baseline.json").read_bytes()
     printed = doctor("report", "--prune-baseline", trace(steps=0))
     assert printed.code == 4
-    assert "baseline.json was left as it is: no training step was seen" in printed.err
+    assert "baseline.json was not changed: no training step was seen" in printed.err
     assert Path(".autograd_doctor/baseline.json").read_bytes() == before
 
 
@@ -199,10 +199,13 @@ def test_a_run_that_was_not_judged_changes_no_baseline(doctor: Doctor, trace: Ca
         (["--baseline", "c/d.json"], "--baseline: c/d.json: no such baseline (`--write-baseline` writes it)"),
         (["--prune-baseline"], "--prune-baseline: .autograd_doctor/baseline.json: no such baseline (`--write-base"),
         (["--baseline", "base.json"], "base.json: not a baseline: Input data was truncated"),
-        (["--baseline", "old.json"], "old.json: a baseline of version 9, and this doctor reads 1: write it anew with"),
+        (
+            ["--baseline", "old.json"],
+            "old.json: a baseline of version 9, but this version of the doctor reads 1: rewrite it with",
+        ),
         (["--baseline", "odd.json"], "odd.json: not a baseline: Object contains unknown field `finds`"),
-        (["--write-baseline", "--prune-baseline"], "`--write-baseline` and `--prune-baseline` exclude each other"),
-        (["--write-baseline", "--no-ignores"], "`--write-baseline` and `--no-ignores` exclude each other"),
+        (["--write-baseline", "--prune-baseline"], "`--write-baseline` and `--prune-baseline` cannot be used together"),
+        (["--write-baseline", "--no-ignores"], "`--write-baseline` and `--no-ignores` cannot be used together"),
         (
             ["--write-baseline", "--baseline", "train.py/b.json"],
             "train.py/b.json: cannot be written: train.py is in th",

@@ -95,7 +95,7 @@ def test_a_wrong_gradient_is_wrong_beside_what_stays_as_it_is(given: Any) -> Non
         (ForBoth, lambda k: Field(k.detach().clone()), 3, "`Field` held fixed, which changes from step to step"),
         (ForBoth, lambda k: Field(k.detach()), 3, "changes from step to step"),
         (ForBoth, lambda k: SimpleNamespace(weights=k.detach() * 1), 3, "changes from step"),
-        (ForBoth, lambda k: Field(torch.ones(6)), 1, "was seen in one step only"),
+        (ForBoth, lambda k: Field(torch.ones(6)), 1, "was seen in only one step"),
     ],
 )
 def test_what_may_be_right_is_left_open(function: Any, given: Any, steps: int, reason: str) -> None:

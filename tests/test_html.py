@@ -170,7 +170,7 @@ def test_what_was_not_reached_is_told_at_the_top_and_in_full_below() -> None:
     assert ("a", "href", "#not-reached") in made.attributes
     assert "2 places not reached" in made.text
     told = made.text[made.text.index("Not reached") :]
-    assert told.startswith("Not reached no backward of these ran; --steps or --seconds would watch longer")
+    assert told.startswith("Not reached no backward of these ran; raise --steps or --seconds to watch longer")
     assert "train.py:30in Tuner.fit: loss.backward()train.py:44loss.backward()" in told
     assert made.text.count("Tuner.fit") == 1
     assert "not reached" not in page(healthy()).text.lower()
@@ -189,8 +189,8 @@ def test_of_very_many_places_that_were_not_reached_some_are_counted() -> None:
     ("changes", "said"),
     [
         ({"seen_whole": True, "stopped_by": "finished"}, "✓ the whole program"),
-        ({"stopped_by": "steps"}, "– not the whole program: stopped once enough was seen"),
-        ({"stopped_by": "time"}, "– not the whole program: stopped when its time was up"),
+        ({"stopped_by": "steps"}, "– not the whole program: stopped after enough steps"),
+        ({"stopped_by": "time"}, "– not the whole program: stopped when time ran out"),
         ({"stopped_by": "finished"}, None),
     ],
     ids=["whole", "steps", "time", "cut passes"],

@@ -249,9 +249,9 @@ def test_from_the_check_to_the_last_click(chromium: Any, tmp_path: Path) -> None
     assert page.one("#theme").text == "Light"
 
     explained = page.one("#finding-1 details.explain")
-    assert "When it is fine" not in explained.text
+    assert "When this is fine" not in explained.text
     explained.find_element(By.CSS_SELECTOR, "summary").click()
-    assert "When it is fine" in explained.text
+    assert "When this is fine" in explained.text
 
     flow = page.one("#flow-grid canvas")
     flow.send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)

@@ -15,7 +15,7 @@ from tests.cases import case, custom
 GENERATOR = torch.Generator().manual_seed(0)
 X, U = (torch.randn(*shape, dtype=torch.float64, generator=GENERATOR) for shape in ((3, 4), (4, 4)))
 W = 0.25 * torch.randn(4, 4, dtype=torch.float64, generator=GENERATOR)
-LAST_ROUNDS = "it is the derivative through the last rounds of the forward's loop alone"
+LAST_ROUNDS = "it is only the derivative through the last rounds of the forward's loop"
 
 Step = Callable[..., torch.Tensor]
 
@@ -105,16 +105,16 @@ def test_what_follows_the_loop_may_be_all_that_is_differentiated() -> None:
     [
         (lambda x, u, w: (2 * x, 2 * u, 2 * w), "all of it is 2 times"),
         (lambda x, u, w: (x, u, -w), "all of it is -1 times"),
-        (lambda x, u, w: (x, None, w), "for input 2, it is zero where there is a slope"),
+        (lambda x, u, w: (x, None, w), "for input 2, it is zero where the derivative is not"),
         (lambda x, u, w: (x, u.T, w), "for input 2, it is the derivative transposed"),
-        (lambda x, u, w: (x.roll(1, 1), u, w), "some inputs have another"),
+        (lambda x, u, w: (x.roll(1, 1), u, w), "the gradient of some inputs differs"),
     ],
     ids=["factor", "sign", "forgotten", "transposed", "one input"],
 )
 def test_mistakes_are_told_from_it(spoil: Any, says: str) -> None:
     found = verdict(solved, lambda *given: spoil(*through_one(*given)))
     assert found[0] == "wrong"
-    assert found[1].startswith("beside the derivative through the last rounds")
+    assert found[1].startswith("apart from the derivative through the last rounds")
     assert says in found[1]
 
 
@@ -123,7 +123,7 @@ def test_a_forgotten_chain_factor_is_one_of_them() -> None:
         return [gradient @ u.T, x.T @ gradient, gradient.T @ solved(x, u, w)]
 
     found = verdict(solved, without)
-    assert (found[0], "another factor for each element of the output" in found[1]) == ("wrong", True)
+    assert (found[0], "a different factor for each element of the output" in found[1]) == ("wrong", True)
 
 
 def test_no_gradient_at_all_is_no_estimator() -> None:

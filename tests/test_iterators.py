@@ -34,8 +34,9 @@ MAKERS: dict[str, Callable[[int], Iterator[Any]]] = {
     "filter": lambda length: filter(lambda each: each >= 0, [0] * length),
     "chain": lambda length: itertools.chain(_counting(length), []),
     "slice": lambda length: itertools.islice(_counting(length + 3), length),
-    "reversed": lambda length: reversed(list(range(length))),
 }
+if sys.version_info < (3, 13):  # since then, one that has come to its end looks like one that stands before it
+    MAKERS["reversed"] = lambda length: reversed(list(range(length)))
 
 
 @given(kind=st.sampled_from(sorted(MAKERS)), length=st.integers(0, 5), taken=st.integers(0, 7))

@@ -8,7 +8,8 @@ from textwrap import dedent
 import pytest
 
 from autograd_doctor.report import Report
-from tests.harness import assert_healthy, check_by_command, check_program, marks
+from tests.commands import check_by_command
+from tests.harness import assert_healthy, check_program, marks
 
 
 def findings(report: Report) -> list[tuple[str, int]]:
@@ -89,7 +90,7 @@ def test_a_cause_that_a_second_run_does_not_show_is_not_called_healthy() -> None
                 optimizer.step()
     """)
     assert (report.verdict, report.exit_code) == ("not-judged", 4)
-    assert "a second run, with every operation about step 20 recorded, did not show it" in report.exit_reason
+    assert "a second run, with every operation around step 20 recorded, did not reproduce it" in report.exit_reason
 
 
 def test_a_second_stage_of_training_is_looked_at_as_closely_as_the_first() -> None:
@@ -213,7 +214,7 @@ def test_the_last_batch_of_a_long_pass_is_reached() -> None:
     (finding,) = report.findings
     assert (finding.code, report.run.stopped_by, report.run.steps) == ("AD607", "raised", 10)
     assert "the last batch of its loader" in finding.message
-    assert any("then given its last one" in note for note in report.notes)
+    assert any("followed by its last batch" in note for note in report.notes)
 
 
 def test_a_crash_in_a_light_step_is_explained_by_a_second_run() -> None:
@@ -232,7 +233,7 @@ def test_a_crash_in_a_light_step_is_explained_by_a_second_run() -> None:
             optimizer.step()
     """)
     assert findings(report) == wanted, report.exit_reason
-    assert any("in a first run, the program raised `RuntimeError` in step 44" in note for note in report.notes)
+    assert any("in the first run, the program raised `RuntimeError` in step 44" in note for note in report.notes)
 
 
 @pytest.mark.parametrize("every", [7, 25, 40])

@@ -33,9 +33,10 @@ import faulthandler, os, signal, subprocess, sys, time
 import msgspec
 from pathlib import Path
 from autograd_doctor.events.run import Noted, RunEnded
+from autograd_doctor.handing_over import received
 from autograd_doctor.plan import Plan, STACKS
 from autograd_doctor.recording import TraceWriter
-plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
+plan = msgspec.json.decode(received(sys.argv[1]), type=Plan)
 trace = open(plan.trace, "ab")
 write = TraceWriter(trace).write
 def note_stacks():
@@ -323,7 +324,7 @@ def test_progress_says_what_is_done_how_far_and_how_long() -> None:
     progress(OptimizerStepped(step=29, optimizer=0, location=None))
     assert progress.line() == "training · step 30 of 30 · 5 of 10 s · loss 0.7341"
     progress(OptimizerStepped(step=161, optimizer=0, location=None))
-    assert progress.line() == "training · step 162 · 11 s, 60 at most · loss 0.7341"
+    assert progress.line() == "training · step 162 · 11 s of at most 60 · loss 0.7341"
     progress(RunEnded(reason="finished"))
     assert progress.line() == "judging · step 162 · 68 s · loss 0.7341"
     assert Progress(Settings(), "second run", clock=lambda: 0.0).line() == "second run · starting · 0 s"

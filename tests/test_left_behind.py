@@ -63,8 +63,8 @@ def test_what_it_started_ends_with_a_stop(check: Check) -> None:
     assert len(helpers) == 3
     assert all(is_gone(process) for process in helpers)
     assert check.is_clean()
-    assert "what the program wrote was removed after the run: `made`" in out
-    assert "what the program changed was put back after the run: `kept.txt`" in out
+    assert "removed after the run, since the program wrote it: `made`" in out
+    assert "restored after the run, since the program changed it: `kept.txt`" in out
 
 
 DISGUISED = """
@@ -137,7 +137,7 @@ def test_the_next_check_puts_back_what_nobody_could_and_only_that(check: Check) 
     started.communicate()
     assert check.is_clean()
     assert all(map(is_gone, numbers))
-    assert "note: an earlier check was killed, and what its program had changed was put back, 3 paths" in errors
+    assert "note: an earlier check was killed; what its program had changed has been restored, 3 paths" in errors
 
 
 def _guardians(child: int) -> list[int]:
@@ -167,7 +167,7 @@ def test_a_killed_program_is_put_back_and_what_others_wrote_is_told(check: Check
     others = "    os.system('echo new > n.txt')\n    import signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     out, _ = check.run(TRAIN + others, "--output-format", "json")
     notes = json.loads(out[out.index("{") :])["notes"]
-    assert "changed during the run by native code or by another process, and left as it is: `n.txt`" in notes
+    assert "changed during the run by native code or by another process, and not restored: `n.txt`" in notes
     (check.folder / "n.txt").unlink()
     assert check.is_clean()
 

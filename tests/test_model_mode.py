@@ -167,7 +167,7 @@ MISTAKES = [
     ),
     (
         changed(optimizer=Build("SGD", {"rate": 1})),
-        "doctor.yaml: model.optimizer.arguments: `torch.optim.SGD` does not take them: "
+        "doctor.yaml: model.optimizer.arguments: `torch.optim.SGD` does not accept them: "
         "SGD.__init__() got an unexpected keyword argument 'rate'",
     ),
     (
@@ -177,7 +177,7 @@ MISTAKES = [
     ),
     (
         changed(model=Build("Net", {"depth": 3})),
-        "doctor.yaml: model.arguments: `Net` does not take them: "
+        "doctor.yaml: model.arguments: `Net` does not accept them: "
         "Net.__init__() got an unexpected keyword argument 'depth'",
     ),
     (changed(model=Build("Nets")), "doctor.yaml: model.class: nets.py defines no `Nets`; did you mean `Net`?"),
@@ -189,8 +189,8 @@ MISTAKES = [
         changed(functions=["configure_optimizers"]),
         "nets.py: configure_optimizers: expected an optimizer or a list of them, found `str`",
     ),
-    (changed(functions=["train"]), "nets.py: train: nothing is known by the name of `resolution`"),
-    (changed(functions=["batches"]), "doctor.yaml: model.data: no batch came out"),
+    (changed(functions=["train"]), "nets.py: train: there is no argument `resolution` to pass"),
+    (changed(functions=["batches"]), "doctor.yaml: model.data: it gave no batch"),
 ]
 
 

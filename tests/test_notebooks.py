@@ -179,9 +179,9 @@ def test_a_healthy_notebook_is_left_in_peace(cells: tuple[str, ...], tmp_path: P
 def test_what_runs_otherwise_than_in_jupyter_is_said(tmp_path: Path) -> None:
     report = check_notebook(write(tmp_path, *SICK["magics"]))
     for said in (
-        "what only IPython knows was skipped: `%matplotlib inline` (cell 3), `%load_ext autoreload` (cell 3), `model?`",
-        "commands for a shell were not run: `!pip install -q torchinfo` (cell 3), `files = !ls` (cell 4)",
-        "what was to be measured was run once, unmeasured: `%%time` (cell 4), `%time` (cell 4)",
+        "IPython-only code was skipped: `%matplotlib inline` (cell 3), `%load_ext autoreload` (cell 3), `model?`",
+        "shell commands were not run: `!pip install -q torchinfo` (cell 3), `files = !ls` (cell 4)",
+        "code to be timed was run once, without timing: `%%time` (cell 4), `%time` (cell 4)",
     ):
         assert any(note.startswith(said) for note in report.notes), report.notes
 

@@ -26,9 +26,13 @@ NEEDS_THE_HOST = {
     ("AD617", "good_channels_first"),
     ("AD705", "bad"),
     ("AD705", "good"),
+    ("AD902", "bad"),
+    ("AD902", "good"),
+    ("AD902", "good_local_steps_averaged_later"),
+    ("AD902", "good_models_of_their_own"),
 }
-"""Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU, or
-have workers make them."""
+"""Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU,
+have workers make them, or ranks exchange them through gloo."""
 ON_IT = "from tests.stand_in import device as _\n"
 ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 

@@ -362,8 +362,8 @@ def test_what_is_too_large_to_be_copied_may_not_be_changed_in_place(place: Place
         file.truncate(20 << 30)
     before = picture_of(place.folder / "large")
     output = place.watch(f"try: {way}\nexcept PermissionError as error: print(error)")
-    assert "it may not be changed (with 20 GB it is too large to be copied; see --no-polite)" in output
-    assert "the program was not let change" in output
+    assert "it may not be changed (at 20 GB it is too large to be copied; see --no-polite)" in output
+    assert "the program was not allowed to change" in output
     assert picture_of(place.folder / "large") == before
 
 
@@ -373,7 +373,7 @@ def test_what_may_not_be_changed_is_no_fault_of_the_program(place: Place) -> Non
     output = place.run("open('large', 'r+b')")
     assert "it may not be changed" in output
     trace = (place.folder.parent / "trace").read_bytes()
-    assert b"the program was not let change" in trace
+    assert b"the program was not allowed to change" in trace
     assert b"ProgramRaised" not in trace.replace(b'"emits"', b"").split(b"RunStarted")[-1]
 
 
@@ -457,7 +457,9 @@ def test_what_cannot_be_put_back_is_kept_and_told(place: Place, monkeypatch: pyt
         patched.setattr(putting_back, "_moved", full)
         done = put_back(place.scratch)
     (text,) = told(done, Listing((), besides=""), "/scratch")
-    assert text.endswith("a.txt` could not be put back (No space left on device); what it held is kept in `/scratch`")
+    assert text.endswith(
+        "a.txt` could not be restored (No space left on device); its earlier content is kept in `/scratch`"
+    )
     assert put_back(place.scratch).restored == [str(place.folder / "a.txt")]
     assert (place.folder / "a.txt").read_text() == "before\n"
 

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from autograd_doctor.rules import all_rules
-from tests.harness import PROGRAMS, assert_findings, assert_healthy, check_program, guarded, marks, programs, summary
+from tests.harness import (
+    PROGRAMS,
+    assert_findings,
+    assert_healthy,
+    check_program,
+    guarded,
+    hinted,
+    marks,
+    programs,
+    summary,
+)
 
 EARLY = programs()
 LATE = programs(late=True)
@@ -49,12 +59,13 @@ def test_a_program_that_was_left_too_early_is_not_called_sick(program: Path) -> 
 
 
 def assert_verdict(program: Path, **plan: object) -> None:
-    expected = marks(program.read_text(encoding="utf-8"))
+    source = program.read_text(encoding="utf-8")
+    expected = marks(source)
     report = check_program(program, **plan)
     if expected:
         assert_findings(report, expected, slack=2)
     else:
-        assert_healthy(report)
+        assert_healthy(report, hinted(source))
 
 
 def test_names_say_whether_a_program_is_sick() -> None:

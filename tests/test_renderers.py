@@ -136,7 +136,7 @@ def test_a_healthy_run_is_told_in_a_few_lines() -> None:
 @pytest.mark.parametrize("format_name", ["full", "concise"])
 def test_a_healthy_run_says_how_many_checks_could_not_look(format_name: str) -> None:
     assert (
-        "nothing wrong seen in 30 steps of train.py (2 checks, 12.3 s); 1 could not look: no evaluation was seen\n"
+        "nothing wrong seen in 30 steps of train.py (2 checks, 12.3 s); 1 not checked: no evaluation was seen\n"
         in render(format_name, healthy(), width=200)
     )
     assert json.loads(render("json", healthy()))["checks"]["skipped"] == {"AD211": "no evaluation was seen"}

@@ -168,7 +168,7 @@ def test_rounding_is_a_cut_although_the_graph_is_whole() -> None:
     events = steps(4, {ENCODER: 0.0, HEAD: 1.0}, backward={"cuts": [rounding]})
     (finding,) = examined(graph_cut.RULE, WHO, events)
     assert "derivative zero" in finding.message
-    assert "straight through" in finding.help
+    assert "straight-through" in finding.help
 
 
 def test_rounding_with_a_straight_through_path_is_silent() -> None:
@@ -378,9 +378,9 @@ def test_unused_parameter_may_be_used_by_a_later_stage_of_a_run_that_was_stopped
 def test_unused_parameter_with_a_loss_of_its_own_is_told_that_this_never_goes_backward() -> None:
     dropped = LossDropped(location=at(16), operation="mean", name="aux", parameters=[ENCODER, HEAD])
     (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5), dropped)
-    assert "never goes backward" in finding.help
+    assert "`backward()` never runs on" in finding.help
     assert [(note.message, note.location.line) for note in finding.related] == [
-        ("`aux` is computed here and never goes backward", 16)
+        ("`aux` is computed here, and `backward()` never runs on it", 16)
     ]
     others = [
         LossDropped(location=at(17), operation="mean", name="metric", parameters=[HEAD]),
@@ -393,7 +393,7 @@ def test_unused_parameter_with_a_loss_of_its_own_is_told_that_this_never_goes_ba
 
 def test_idle_term_that_alone_would_teach_something_is_a_loss_that_never_goes_backward() -> None:
     (finding,) = examined(idle_loss_term.RULE, WHO, idle_steps(9), idle_term(9, parameters=(ENCODER, HEAD)))
-    assert "this loss never goes backward" in finding.help
+    assert "`backward()` never runs on this loss" in finding.help
     (finding,) = examined(idle_loss_term.RULE, WHO, idle_steps(9), idle_term(9, parameters=(HEAD,)))
     assert "leave it out" in finding.help
 

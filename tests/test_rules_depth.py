@@ -42,7 +42,7 @@ def through_time(decades: float, *, times: int = 16, count: int = 3) -> list[Lay
 def test_gradients_that_grow_through_depth_are_told_where_that_begins() -> None:
     (finding,) = examined(exploding_gradients.RULE, DEEP, looks(3.5))
     assert (finding.severity, finding.confidence, finding.location) == ("warning", "high", at(41))
-    assert "grow by a factor of 3e+03 on the way back through 8 layers, from 1 to 3.2e+03" in finding.message
+    assert "grow by a factor of 3e+03 backward through 8 layers, from 1 to 3.2e+03" in finding.message
     assert finding.related[0].location == at(20)
     assert finding.parameters == ALL
 
@@ -59,7 +59,7 @@ def stepped_and_updated(norms: dict[int, float], updates: dict[int, float]) -> l
         (stepped_and_updated({0: 1.0, 7: 20.0}, {0: 1e-3, 7: 1e-3}), "warning"),
         (stepped_and_updated({0: 0.0, 7: 1000.0}, {0: 0.0, 7: 1e-3}), "warning"),
     ],
-    ids=["rescaled", "in proportion", "too close to tell", "only one"],
+    ids=["rescaled", "not proportional", "too close to tell", "only one"],
 )
 def test_what_an_optimizer_rescales_is_an_info(happened: list[Event], severity: str) -> None:
     (finding,) = examined(exploding_gradients.RULE, DEEP, looks(3.5), happened)

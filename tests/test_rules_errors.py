@@ -187,7 +187,7 @@ def test_reduction_that_is_missing_is_found_in_the_frame() -> None:
 def test_loss_without_a_graph_says_whose_values_it_has() -> None:
     seen = ParameterSeen(parameter=4, name="fc.weight", shape=[1], dtype="float32", requires_grad=False)
     (finding,) = findings("AD506", seen, backward(0, NO_GRAPH, values=[4]), crash(NO_GRAPH))
-    assert "depends on `fc.weight`, none of which requires a gradient" in finding.message
+    assert "depends on `fc.weight`, none of which requires grad" in finding.message
     assert finding.parameters == (4,)
 
 
@@ -205,7 +205,7 @@ def test_wrong_gradient_is_an_error_with_both_numbers() -> None:
     )
     (finding,) = findings("AD507", wrong)
     assert (finding.severity, finding.confidence, finding.location) == ("error", "high", at(20))
-    assert "for input 2: it returned 1.5 where the difference quotient is 2" in finding.message
+    assert "for input 2: it returned 1.5, but the finite difference is 2" in finding.message
     assert finding.notes == ("all of it is 0.75 times the derivative",)
 
 
@@ -349,7 +349,7 @@ def test_mismatched_operands_are_shown_with_where_they_come_from() -> None:
     hidden = facts("hidden", (16, 16), operation="tanh", made_at=at(8))
     weight = facts("head.weight", (1, 32), parameter=0)
     (finding,) = findings("AD512", failed("linear", MISMATCH, weight, hidden), crash(MISMATCH))
-    assert "shapes do not go together: `hidden` (from `tanh`" in finding.message
+    assert "shapes do not match: `hidden` (from `tanh`" in finding.message
     assert [related.location.line for related in finding.related] == [8]
 
 
@@ -371,7 +371,7 @@ def test_exception_of_the_program_itself_is_no_mismatch() -> None:
 def test_crash_shows_the_calls_and_the_tensors() -> None:
     x = facts("x", (16, 8), low=-1.0, high=2.0)
     (finding,) = findings("AD599", crash("'mask'", kind="KeyError", tensors=(x, x), step=4))
-    assert finding.message == "the program died of `KeyError` after 4 steps: 'mask'"
+    assert finding.message == "the program crashed with `KeyError` after 4 steps: 'mask'"
     assert finding.notes == ("in the failing frame: `x` (shape (16, 8), float32), values -1 to 2",)
     assert [related.location.line for related in finding.related] == [3]
     assert "tensors" in finding.help

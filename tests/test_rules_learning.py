@@ -107,7 +107,7 @@ def test_a_run_stopped_before_its_warm_up_could_rise_is_not_judged() -> None:
     for calls in ([scheduled(0, 0.0, first=True)], [scheduled(0, 0.0, first=True), scheduled(5, 0.01)]):
         report = judged(watched_throughout(at_rate_zero(*calls)), RULE, RATE_ZERO)
         assert (report.verdict, report.exit_code) == ("not-judged", ExitCode.NOT_JUDGED)
-        assert "a schedule held the learning rate at 0 in all 5 steps" in report.exit_reason
+        assert "the schedule kept the learning rate at 0 in all 5 steps" in report.exit_reason
 
 
 def test_a_program_that_ended_had_its_chance() -> None:

@@ -96,7 +96,7 @@ def growing(**facts: Any) -> list[Survivor]:
 def test_losses_kept_after_backward_are_a_warning_that_speaks_of_nodes() -> None:
     (finding,) = findings(AD301, *censuses(*growing()))
     assert (finding.severity, finding.location, finding.subject) == ("warning", at(12), "losses")
-    assert "backward freed the activations, 30 graph nodes remain, 3 more with every step" in finding.message
+    assert "backward freed the activations, 30 graph nodes remain, 3 more per step" in finding.message
     assert finding.related[0].location == at(8)
 
 
@@ -104,7 +104,7 @@ def test_losses_kept_without_backward_are_an_error_that_counts_bytes_and_looks_a
     kept = growing(freed=False, graph_bytes=lambda step: 1024 * step)
     (finding,) = findings(AD301, *censuses(*kept, epoch=500))
     assert finding.severity == "error"
-    assert "10.0 KiB of saved activations, 1.0 KiB more with every step" in finding.message
+    assert "10.0 KiB of saved activations, 1.0 KiB more per step" in finding.message
     assert finding.notes == ("an epoch of 500 steps would add 500 KiB",)
     assert finding.evidence["graph_bytes_per_step"] == 1024
 
@@ -133,7 +133,7 @@ def test_what_does_not_pile_up_is_silent(facts: dict[str, Any]) -> None:
 def test_window_that_is_far_from_full_piles_up_like_any_list() -> None:
     (finding,) = findings(AD301, *censuses(*growing(limit=1000, graph_bytes=lambda step: 64 * step)))
     assert (finding.severity, finding.confidence) == ("warning", "medium")
-    assert finding.notes == ("it lets go of the oldest only when it holds 1,000, which was not reached",)
+    assert finding.notes == ("it drops the oldest only when it holds 1,000, which was not reached",)
 
 
 def test_list_that_was_emptied_in_between_is_silent() -> None:
@@ -182,7 +182,7 @@ def total(**facts: Any) -> list[Survivor]:
 def test_running_total_is_found_by_its_chain() -> None:
     (finding,) = findings(AD302, *censuses(*total()))
     assert (finding.severity, finding.subject, finding.location) == ("warning", "total", at(12))
-    assert "30 graph nodes remain, 3 more with every step" in finding.message
+    assert "30 graph nodes remain, 3 more per step" in finding.message
     assert findings(AD301, *censuses(*total())) == []
 
 
@@ -309,7 +309,7 @@ def test_activations_held_by_a_module_are_told_from_records_and_buffers() -> Non
     kept = activations(module="model", holder="model.cache", has_graph=False)
     (finding,) = findings(AD305, model, *censuses(*kept))
     assert finding.subject == "model"
-    assert "97.7 KiB more with every step" in finding.message
+    assert "97.7 KiB more per step" in finding.message
     assert findings(AD307, model, *censuses(*kept)) == []
     assert findings(AD305, model, *censuses(*activations(holder="model.cache", has_graph=False))) == []
     assert findings(AD305, model, *censuses(*growing(holder="model.losses"))) == []
@@ -357,7 +357,7 @@ def test_hooks_that_grow_at_one_line_are_one_finding() -> None:
         for subject in ("model.0", "model.1")
     ]
     (finding,) = findings(AD306, *counts)
-    assert "carries 11 hooks after 10 steps, 1 more with every step; 1 more grow at the same line" in finding.message
+    assert "has 11 hooks after 10 steps, 1 more per step; the same line adds hooks to 1 more" in finding.message
 
 
 def test_hooks_that_stay_as_many_are_silent() -> None:
@@ -373,7 +373,7 @@ def test_context_attribute_is_reported_once_with_its_largest_call() -> None:
     (finding,) = findings(AD308, *kept)
     assert "`ctx.x`" in finding.message
     assert "4.0 KiB" in finding.message
-    assert "hold each other" in finding.message
+    assert "reference each other" in finding.message
 
 
 def test_a_view_that_is_read_in_every_step_is_meant() -> None:

@@ -94,6 +94,24 @@ def test_a_term_that_begins_late_and_stays() -> None:
     assert len(examined(constant_loss_term.RULE, WHO, losses(8, term(ENCODER), having=range(4, 8)))) == 1
 
 
+@pytest.mark.parametrize(
+    ("resting", "awake", "count"),
+    [
+        pytest.param([ENCODER], [ENCODER, HEAD], 0, id="the head takes turns"),
+        pytest.param([ENCODER, HEAD], [ENCODER, HEAD], 1, id="all of it learns besides"),
+        pytest.param([ENCODER], [ENCODER], 1, id="the head never learns"),
+    ],
+)
+def test_parts_of_a_loss_that_take_turns(resting: list[int], awake: list[int], count: int) -> None:
+    events: list[Event] = []
+    for step in range(8):
+        rests = step % 2 == 0
+        events.append(backward(step, reached=resting if rests else awake))
+        terms = [term(ENCODER, HEAD)] if rests else []
+        events.append(LossExamined(step=step + 1, backward=step, location=at(20), terms=terms))
+    assert len(examined(constant_loss_term.RULE, WHO, events)) == count
+
+
 def test_a_term_that_was_drawn_is_a_warning() -> None:
     (finding,) = examined(constant_loss_term.RULE, WHO, losses(4, term(ENCODER, drawn=True)))
     assert (finding.severity, finding.confidence) == ("warning", "medium")

@@ -39,7 +39,7 @@ def test_an_overflow_of_float16_is_told_with_its_limit_and_what_went_in() -> Non
     (finding,) = examined(low_precision_overflow.RULE, overflowed(4))
     assert (finding.location, finding.severity, finding.confidence, finding.step_first) == (at(12), "error", "high", 5)
     assert finding.message == (
-        "`sum` left the range of float16: 3 of 32 values are not finite, and in float32 they are all finite "
+        "`sum` overflowed float16: 3 of 32 values are not finite, but in float32 all are finite "
         "(`hidden` of shape [32, 64] from -210 to 300)"
     )
     assert "65,504" in finding.help
@@ -50,7 +50,7 @@ def test_an_overflow_of_float16_is_told_with_its_limit_and_what_went_in() -> Non
 def test_an_overflow_backward_names_the_forward_line_and_the_parameters() -> None:
     (finding,) = examined(low_precision_overflow.RULE, MODEL, backward(), overflowed_backward())
     assert (finding.location, finding.parameters) == (at(14), (0,))
-    assert finding.message.endswith("which spoils `net.weight`")
+    assert finding.message.endswith("which makes the gradients of `net.weight` non-finite")
     assert "GradScaler" in finding.help
     assert finding.related[0].location == at(20)
     (finding,) = examined(low_precision_overflow.RULE, backward(), overflowed_backward(location=None))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.errors import BlankTargets
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import (
@@ -287,6 +288,26 @@ def test_a_model_that_knew_its_data_may_be_meant_to_forget(first: float, severit
     (finding,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), falling, sign(operation="cross_entropy"), labels)
     assert finding.severity == severity
     assert ("guessing has 1.39" in finding.message) == (severity == "warning")
+
+
+@pytest.mark.parametrize(
+    ("event", "severity"),
+    [
+        pytest.param(WeightsLoaded(step=0, parameters=[HIDDEN]), "warning", id="before"),
+        pytest.param(WeightsLoaded(step=3, parameters=[HIDDEN]), "error", id="after it had begun"),
+        pytest.param(WeightsLoaded(step=0, parameters=[HEAD]), "error", id="into other parameters"),
+    ],
+)
+def test_a_model_that_was_loaded_may_be_meant_to_forget(event: WeightsLoaded, severity: str) -> None:
+    (finding,) = examined(maximised_loss.RULE, WHO, event, built(HIDDEN), course(FALLING), sign())
+    assert finding.severity == severity
+    assert ("forget" in finding.help) == (severity == "warning")
+
+
+def test_what_cannot_grow_for_ever_may_be_driven_apart() -> None:
+    (finding,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), course(FALLING), sign(limited=True))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    assert "driven apart" in finding.help
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_spoiled_gradient_is_named_by_the_forward_line() -> None:
     assert (finding.location, finding.severity, finding.parameters) == (at(14), "error", (0,))
     assert finding.message == (
         "the backward of `sqrt` made NaN or Inf out of finite gradients at `rate` of shape [32, 1] from 0 to 1.25, "
-        "which spoils `net.weight`"
+        "which makes the gradients of `net.weight` non-finite"
     )
     assert finding.related[0].location == at(20)
 
@@ -155,7 +155,7 @@ def test_spoiled_batch_is_named_with_rows_and_loader() -> None:
     (finding,) = examined(non_finite_input.RULE, drawn, came_in())
     assert (finding.location, finding.subject) == (at(30), "features")
     assert finding.evidence["loader"] == "loader"
-    assert finding.message == "the tensor `features` held 1 NaN before any operation had changed it, in rows 1"
+    assert finding.message == "the tensor `features` contained 1 NaN before any operation changed it, in rows 1"
 
 
 def test_data_imported_from_python_are_an_input() -> None:
@@ -275,7 +275,7 @@ def lives(*norms: float, **more: object) -> list[Event]:
 def test_gradients_that_died_are_told_at_the_backward() -> None:
     (finding,) = examined(gradients_died.RULE, BOTH, lives(1.0, 2.0, *[0.0] * 10))
     assert (finding.severity, finding.confidence, finding.location) == ("error", "medium", at(20))
-    assert finding.message.startswith("step 2 was the last that found a gradient: in all 10 later steps")
+    assert finding.message.startswith("step 2 was the last with a nonzero gradient: in all 10 later steps")
     assert finding.parameters == (0, 1)
 
 
@@ -318,7 +318,9 @@ def still(step: int, **more: object) -> SumStoodStill:
 def test_a_counter_that_stands_still() -> None:
     (finding,) = examined(sum_stands_still.RULE, still(256), still(257))
     assert (finding.severity, finding.location, finding.step_count) == ("warning", at(9), 2)
-    assert finding.message.endswith("adding 1 to it changes nothing in bfloat16; bfloat16 counts one by one up to 256")
+    assert finding.message.endswith(
+        "adding 1 to it changes nothing in bfloat16; bfloat16 can count in ones only up to 256"
+    )
 
 
 @pytest.mark.parametrize(

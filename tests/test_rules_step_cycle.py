@@ -324,7 +324,7 @@ def dropped(*parameters: int) -> LossDropped:
 def test_step_whose_loss_was_computed_and_never_went_backward() -> None:
     events = repeat(4, lambda i: [ran(i, wrote=[7]), stepped(i, missing=[W, B])], built(), dropped(W, B))
     (finding,) = judge(step_without_new_gradients.RULE, events)
-    assert "`critic_loss` never goes backward" in finding.help
+    assert "`backward()` never runs on `critic_loss`" in finding.help
     assert [note.location for note in finding.related] == [line(40)]
     cut = repeat(4, lambda i: [ran(i, wrote=[7], values=[W, 7]), stepped(i, missing=[W, B])], built(), dropped(W, B))
     assert not judge(step_without_new_gradients.RULE, cut)
@@ -341,7 +341,7 @@ def test_leftovers_of_another_loss_that_were_cleared(served: bool) -> None:
 
     events = repeat(4, iteration, built(), built(1, parameters=[2]), dropped(W, B))
     (finding,) = judge(gradients_cleared_before_step.RULE, events)
-    assert ("never goes backward" in finding.help) is served
+    assert ("`backward()` never runs on" in finding.help) is served
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_layer_of_dead_units_is_told_with_its_share() -> None:
     (finding,) = examined(dead_relu.RULE, MODEL, counted(9))
     assert (finding.location, finding.severity, finding.subject) == (at(12), "warning", "net.hidden.weight")
     assert finding.message == (
-        "9 of 10 units behind `net.hidden.weight` are active on none of the last 96 samples: `relu` makes zeros of "
+        "9 of 10 units after `net.hidden.weight` are inactive on all of the last 96 samples: `relu` outputs zero for "
         "them, and they can no longer learn"
     )
     assert (finding.evidence["share"], finding.evidence["steps_looked_at"]) == (0.9, 4)
@@ -63,7 +63,7 @@ def test_most_units_have_to_be_dead_on_enough_samples(counts: UnitsCounted, told
     assert len(examined(dead_relu.RULE, MODEL, counts)) == told
 
 
-@pytest.mark.parametrize(("silent", "lost", "words"), [(6, 3, "from the first step on"), (3, 6, "active at first")])
+@pytest.mark.parametrize(("silent", "lost", "words"), [(6, 3, "since the first step"), (3, 6, "active at first")])
 def test_the_help_goes_by_what_most_of_them_were(silent: int, lost: int, words: str) -> None:
     (finding,) = examined(dead_relu.RULE, MODEL, counted(silent, lost))
     assert words in finding.help
@@ -76,7 +76,9 @@ def test_a_rise_of_the_rate_is_told_of_if_units_were_lost_after_it() -> None:
         (finding,) = examined(dead_relu.RULE, MODEL, built(of), *taken, *words)
         return [related.message for related in finding.related]
 
-    assert told(0.01, 0.01, 0.01, 0.5, 0.5) == ["before that, the rate had risen from 0.01 in step 3 to 0.5 in step 4"]
+    assert told(0.01, 0.01, 0.01, 0.5, 0.5) == [
+        "before that, the learning rate rose from 0.01 in step 3 to 0.5 in step 4"
+    ]
     assert told(0.01, 0.5, 0.5, 0.5, 0.5) == []
     assert told(0.01, 0.01, 0.01, 0.04, 0.04) == []
     assert told(0.01, 0.01, 0.01, 0.5, 0.5, of=1) == []
@@ -115,7 +117,7 @@ def test_values_at_both_limits_are_told_with_what_went_in() -> None:
     (finding,) = examined(saturated_activation.RULE, MODEL, saturated(0.9, 0.8, 0.85))
     assert (finding.location, finding.severity, finding.subject) == (at(15), "warning", "net.hidden.weight")
     assert finding.message == (
-        "80% or more of the values of `tanh` behind `net.hidden.weight` lie at its limits in each of 3 steps: its "
+        "80% or more of the values of `tanh` after `net.hidden.weight` are saturated in each of 3 steps: its "
         "inputs range from -812.5 to 900"
     )
     assert "smaller weights" in finding.help
@@ -125,7 +127,7 @@ def test_values_at_both_limits_are_told_with_what_went_in() -> None:
 def test_a_softmax_is_told_by_its_rows() -> None:
     softmax = saturated(0.9, 0.9, 0.9, at_low=None, operation="softmax", at_weight=None)
     (finding,) = examined(saturated_activation.RULE, MODEL, softmax)
-    assert finding.message.startswith("90% or more of the rows of `softmax` lie at its limits")
+    assert finding.message.startswith("90% or more of the rows of `softmax` are saturated")
     assert "square root" in finding.help
     assert finding.subject == "softmax"
 
@@ -163,7 +165,7 @@ def alike(parameter: int, *, line: int | None = 30) -> UnitsAlike:
 def test_layers_that_one_line_filled_are_one_fault() -> None:
     (finding,) = examined(symmetric_initialization.RULE, MODEL, alike(0), alike(1))
     assert (finding.location, finding.severity, finding.parameters) == (at(30), "warning", (0, 1))
-    assert finding.message.startswith("all 16 units of `net.hidden.weight`, `net.head.weight` began equal")
+    assert finding.message.startswith("all 16 units of `net.hidden.weight`, `net.head.weight` started equal")
     assert "after 3 updates" in finding.message
     assert finding.evidence["layers"] == 2
     assert [each.location for each in finding.related] == [at(7)]

@@ -565,7 +565,7 @@ def test_the_last_batch_of_a_pass_that_is_cut_is_the_programs_last(ran: Any) -> 
     """
     done = ran(ONE_STEP, TRAINING, random, loop, batches_per_epoch=4, steps=99)
     assert done.output == "5 True 1 True\n"
-    assert "after 4 batches of 20, and then given its last one" in done.trace.of(Noted)[-1].text
+    assert "after 4 batches of 20, followed by its last batch" in done.trace.of(Noted)[-1].text
 
 
 def test_a_pass_that_accumulates_reaches_its_steps(ran: Any) -> None:
@@ -590,7 +590,7 @@ def test_a_batch_beyond_a_cut_is_no_crash_of_the_program(ran: Any) -> None:
     done = ran(ONE_STEP, TRAINING, draw, batches_per_epoch=6, steps=99)
     assert (done.code, done.output, done.end.reason) == (0, "", "finished")
     assert not done.trace.of(ProgramRaised)
-    assert "beyond the end of a pass that was cut" in done.trace.of(Noted)[-1].text
+    assert "beyond the end of a pass that the doctor had cut" in done.trace.of(Noted)[-1].text
 
 
 def test_a_pass_is_left_whole_where_cutting_is_off(ran: Any) -> None:

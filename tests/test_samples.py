@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import ROOT, assert_findings, assert_healthy, check_by_command, check_program, marks
+from tests.commands import check_by_command
+from tests.harness import ROOT, assert_findings, assert_healthy, check_program, marks
 
 SAMPLES = sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.stem != "model_only")
 

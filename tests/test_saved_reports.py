@@ -120,7 +120,7 @@ _EDITS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("change", _EDITS)
 def test_an_edited_report_is_refused(report: Doctor, change: dict[str, Any]) -> None:
     saved(**change)
-    said = "changed after it was written: its `checksum` is not that of what it holds"
+    said = "changed after it was written: its `checksum` does not match its content"
     assert report("run.json", "--exit-zero") == (2, "", f"error: run.json: {said}\n")
 
 
@@ -150,21 +150,21 @@ def of_version_1(**changes: Any) -> Path:
 
 def test_a_report_without_a_checksum_is_read_as_far_as_its_parts_say_the_same(report: Doctor) -> None:
     of_version_1()
-    note = "note: run.json: without a checksum, as an older doctor wrote it: an edit would not be seen\n"
+    note = "note: run.json: has no checksum, as reports of older versions: edits cannot be detected\n"
     assert report("run.json", "--output-format", "concise") == (1, render("concise", sick()), note)
     assert report("run.json", "--output-format", "json:again.json")[0] == 1
     assert from_json(Path("again.json").read_bytes()).schema_version == 1
     of_version_1(exit_code=0)
-    said = "its `exit_code` is 0, and that of the verdict `faults` is 1"
+    said = "its `exit_code` is 0, but the verdict `faults` has 1"
     assert report("run.json") == (2, "", f"error: run.json: changed after it was written: {said}\n")
     of_version_1(findings=[])
-    assert report("run.json")[2].endswith("its `statistics` are not those of its findings\n")
+    assert report("run.json")[2].endswith("its `statistics` do not match its findings\n")
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schema_version": 99}, f"a report of version 99, and this doctor reads version {SCHEMA_VERSION}"),
+        ({"schema_version": 99}, f"a report of version 99, but this version of the doctor reads {SCHEMA_VERSION}"),
         ({"findings__0__location__line": "x"}, "Expected `int`, got `str` - at `$.findings[0].location.line`"),
         ({"verdict": "fine"}, "Invalid enum value 'fine' - at `$.verdict`"),
         ({"run__steps": None}, "Expected `int`, got `null` - at `$.run.steps`"),
@@ -209,7 +209,7 @@ def test_a_report_that_was_cut_anywhere_is_refused() -> None:
 
 def test_what_is_not_there(report: Doctor) -> None:
     assert report("gone.json") == (2, "", "error: gone.json: no such file\n")
-    assert report(".") == (2, "", "error: .: a folder, not a saved report or trace\n")
+    assert report(".") == (2, "", "error: .: no traces of ranks here (`doctor check --rank-reports .` writes them)\n")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_saved_report_is_not_judged_again(report: Doctor, option: tuple[str, s
     saved()
     code, out, err = report("run.json", *option)
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: {option[0]}: a saved report is not judged again")
+    assert err.startswith(f"error: {option[0]}: a saved report cannot be judged again")
 
 
 # ------------------------------------------------------------------------------------------------------ where they go
@@ -228,9 +228,9 @@ def test_a_saved_report_is_not_judged_again(report: Doctor, option: tuple[str, s
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["json:a.json", "sarif:./a.json"], "two output formats are bound to `a.json`"),
-        (["json:a.json", "sarif:sub/../a.json"], "two output formats are bound to `a.json`"),
-        (["json", "sarif"], "two output formats are bound to standard output"),
+        (["json:a.json", "sarif:./a.json"], "two output formats go to `a.json`"),
+        (["json:a.json", "sarif:sub/../a.json"], "two output formats go to `a.json`"),
+        (["json", "sarif"], "two output formats go to standard output"),
         (["json:"], "`json:`: the file is missing, as in `json:report.txt`"),
         (["json:gone/a.json"], "gone/a.json: cannot be written: no such folder `gone`"),
         (["json:sub"], "sub: cannot be written: it is a folder"),
@@ -256,7 +256,7 @@ def test_no_check_overwrites_its_program_or_its_trace(tmp_path: Path, monkeypatc
     Path("train.py").write_text("import torch")
     (tmp_path / ".git").mkdir()
     asked = Invocation(save_trace="a.trace")
-    for word, said in (("json:train.py", "is no report"), ("json:a.trace", "would overwrite `a.trace`")):
+    for word, said in (("json:train.py", "is not a report"), ("json:a.trace", "would overwrite `a.trace`")):
         with pytest.raises(Mistake, match=said):
             checking.check(Request("train.py", options={"output_format": [word]}, asked=asked))
     assert Path("train.py").read_text() == "import torch"
@@ -293,7 +293,9 @@ def test_no_summary_without_its_variable(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(("room", "said"), [(2500, "it lacks the details of "), (100, "it is full, and the report is")])
+@pytest.mark.parametrize(
+    ("room", "said"), [(2500, "it has no room for the details of "), (100, "it is full and lacks the report")]
+)
 def test_a_summary_stays_within_what_github_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], room: int, said: str
 ) -> None:
@@ -354,7 +356,7 @@ def test_two_reports_side_by_side(report: Doctor) -> None:
     [
         (["after.json", "--against", "befor.json"], "befor.json: no such file; did you mean `before.json`?"),
         (["after.json", "--against", "broken.json"], "broken.json: not a saved report: its JSON is broken"),
-        (["after.json", "--against", "before.json", "--output-format", "sarif"], "`sarif` tells of one report alone"),
+        (["after.json", "--against", "before.json", "--output-format", "sarif"], "`sarif` shows a single report"),
         (["after.json", "--against", "before.json", "-o", "before.json"], "would overwrite `before.json`"),
         (["run.trace", "--against", "before.json"], "--against: run.trace is a trace"),
     ],

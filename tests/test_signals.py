@@ -773,8 +773,9 @@ def test_loaders():
     with Heard("loaders") as heard:
         assert len(list(data)) == 3
         lengths = heard.names.count("length_asked")
-        names = [name for name in heard.names if name != "length_asked"]
+        names = [name for name in heard.names if name not in ("length_asked", "indexed")]
         assert names == ["began", *["asked", "drawn"] * 3, "asked", "exhausted"]
+        assert heard.names.count("indexed") == 3
         assert heard[0][1].loader is data
         heard.signals.loaders.asked.connect(lambda call: setattr(call, "stop", True), owner="test", order=1)
         heard.signals.loaders.length_asked.connect(lambda asked: setattr(asked, "length", 1), owner="test")

@@ -31,20 +31,20 @@ def forgot_a_factor(x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
     ("apply", "arguments", "reason"),
     [
         (custom(torch.square, lambda x, g: -2 * x * g), (X,), "all of it is -1 times the derivative"),
-        (custom(product, lambda x, w, g: (g @ w, None)), (X, W), "for input 2, it is zero where there is a slope"),
+        (custom(product, lambda x, w, g: (g @ w, None)), (X, W), "for input 2, it is zero where the derivative is not"),
         (custom(product, lambda x, w, g: (g @ w.T, g.T @ x)), (Y, SQUARE), "for input 1, it is the derivative trans"),
         (custom(product, lambda x, w, g: (g @ w, x.T @ g)), (Y, SQUARE), "for input 2, it is the derivative trans"),
-        (custom(torch.relu, lambda x, g: g), (X,), "it is the derivative for some elements only"),
-        (custom(functional.mish, forgot_a_factor), (X,), "it points the other way for some elements"),
+        (custom(torch.relu, lambda x, g: g), (X,), "it is the derivative only for some elements"),
+        (custom(functional.mish, forgot_a_factor), (X,), "it has the wrong sign for some elements"),
         (
             custom(lambda x, w: torch.tanh(x @ w.T), lambda x, w, g: (g @ w, g.T @ x)),
             (X, W),
-            "another factor for each element of the output",
+            "a different factor for each element of the output",
         ),
         (
             custom(lambda x, w: x**2 @ w.T, lambda x, w, g: (g @ w, g.T @ x**2)),
             (X, W),
-            "another factor for each element of the input",
+            "a different factor for each element of the input",
         ),
     ],
 )

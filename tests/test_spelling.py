@@ -10,7 +10,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_doctor.reading.spelling import _SAME, in_order, spelt
+from autograd_doctor.reading.operation_kinds import classify
+from autograd_doctor.reading.spelling import _SAME, in_order, spelt, with_options
 
 X, Y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[2.0, 3.0], [2.0, 5.0]])
 Spelt = Callable[[torch.Tensor, torch.Tensor], Any]
@@ -20,7 +21,7 @@ class _Heard(TorchFunctionMode):
     """The last call of torch."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.call = func.__name__, args, kwargs or {}
+        self.call = classify(func)[1], args, kwargs or {}
         return func(*args, **(kwargs or {}))
 
 
@@ -73,6 +74,29 @@ def test_the_function_of_that_name_computes_the_same_of_these_operands(name: str
     assert spelt(called).name == name
     if not spelt(called).in_place:
         assert torch.equal(getattr(torch, name)(*in_order(called, args, kwargs)), result)
+
+
+@pytest.mark.parametrize(
+    "clamp",
+    [
+        lambda x, y: torch.clamp(x, 1, 2),
+        lambda x, y: torch.clamp(x, None, 4),
+        lambda x, y: x.clip(max=2),
+        lambda x, y: torch.clamp(min=1.5, input=x),
+        lambda x, y: x.clamp(y),
+        lambda x, y: x.clamp(max=y, min=y / 2),
+        lambda x, y: x.clamp(None, y),
+    ],
+)
+def test_bounds_of_a_clamp_keep_their_side(clamp: Spelt) -> None:
+    with _Heard() as heard:
+        result = clamp(X, Y)
+    (first, *tensors), options = with_options(*heard.call)
+    assert first is X
+    assert all(isinstance(each, torch.Tensor) for each in tensors)
+    assert set(options) <= {"min", "max"}
+    if not tensors:
+        assert torch.equal(torch.clamp(X, **options), result)
 
 
 def _in_place(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -23,7 +23,8 @@ from autograd_doctor.rules.losses import mask_used_as_index
 from autograd_doctor.tape import Op, Tape, Value, behind
 from autograd_doctor.taping import RecordedValue, seal, unsealed
 from autograd_doctor.trace import Trace
-from tests.harness import body_of, check_by_command, marks
+from tests.commands import check_by_command
+from tests.harness import body_of, marks
 from tests.tapes import data, given, made, tape
 from tests.watching import Recorded, watching
 

@@ -58,7 +58,7 @@ def test_a_module_without_its_flag() -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("a.ipynb", "a.ipynb: a notebook, not a Python program (`jupyter nbconvert --to script` makes one of it)"),
+        ("a.ipynb", "a.ipynb: a notebook, not a Python program (`jupyter nbconvert --to script` converts it)"),
         ("a.yaml", "a.yaml: a settings file, not a Python program (give it with `--config`)"),
     ],
 )
@@ -86,12 +86,12 @@ def test_folders_and_zip_files_need_a_main() -> None:
     write("app/__main__.py", "print(1)")
     write("other/train.py")
     assert target.script("app", []).name == "app"
-    assert mistake(target.script, "other", []) == ("other: the folder holds no `__main__.py`; did you mean `train.py`?")
+    assert mistake(target.script, "other", []) == ("other: the folder has no `__main__.py`; did you mean `train.py`?")
     for name, inner in (("good.zip", "__main__.py"), ("bad.zip", "train.py")):
         with zipfile.ZipFile(name, "w") as archive:
             archive.writestr(inner, "print(1)")
     assert target.script("good.zip", []).kind == "script"
-    assert mistake(target.script, "bad.zip", []) == "bad.zip: the zip file holds no `__main__.py`"
+    assert mistake(target.script, "bad.zip", []) == "bad.zip: the zip file has no `__main__.py`"
 
 
 # ----------------------------------------------------------------------------------------------------------- modules
@@ -113,9 +113,9 @@ def test_modules_that_cannot_be_run() -> None:
     assert mistake(target.module, "pkg", []) == "pkg: a package without `__main__.py` cannot be run"
     assert mistake(target.module, "pkg.train.x", []) == ("pkg.train.x: no such module; did you mean `pkg.train`?")
     assert mistake(target.module, "pkg.train", []).endswith("train.py:1:5: not valid Python: '(' was never closed")
-    assert mistake(target.module, "pkg/train", []) == "pkg/train: not the name of a module"
+    assert mistake(target.module, "pkg/train", []) == "pkg/train: not a module name"
     assert mistake(target.module, "pkg/train.py", []) == (
-        "pkg/train.py: `-m` takes a module, and this is a file (leave `-m` out)"
+        "pkg/train.py: `-m` takes a module, but this is a file (leave `-m` out)"
     )
     write("pkg/__main__.py")
     assert target.module("pkg", []).name == "pkg"
@@ -211,12 +211,13 @@ SECTION_MISTAKES = {
     "class: Nett": "class: model.py defines no `Nett`; did you mean `Net`?",
     "class: build": "class: `build` is a function of model.py; did you mean `factory: build`?",
     "factory: Net": "factory: `Net` is a class of model.py; did you mean `class: Net`?",
-    "loss: [MSELoss, training_step], " + DATA: "loss: `training_step` computes the whole loss, and there are others",
+    "loss: [MSELoss, training_step], "
+    + DATA: "loss: `training_step` computes the whole loss, but other losses are given",
     "data: {inputs: {shape: [2]}, targets: {input: 1}}": "data.targets.input: expected 0 to 0, found `1`",
     "data: {inputs: {shape: [2], batch_axis: 2}}": "data.inputs.batch_axis: expected 0 to 1, found `2`",
     "class: Net, factory: build": "factory: expected either `class` or `factory`, found both",
     "class: Net, arguments: {widht: 3}": "arguments.widht: no such argument; did you mean `width`?",
-    "class: Net": "arguments: expected the argument `width`, and it is not there",
+    "class: Net": "arguments: the argument `width` is missing",
     "class: Small, arguments: {a: 1}": "arguments.a: no such argument",
     "class: Net, arguments: {width: .nan}": "arguments.width: expected a finite number, found `nan`",
     "loss: MSELoss": "expected the key `data`, or a function `batches` in model.py",

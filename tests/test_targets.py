@@ -136,8 +136,8 @@ def listing(*entries: dict[str, Any], **more: Any) -> None:
             "c.yaml: targets[0]: expected one of the keys `script`, `module` and `function`, "
             "found `script` and `module`",
         ),
-        ("targets: [{script: ''}]", "c.yaml: targets[0].script: expected text, found an empty one"),
-        ("targets: [{script: a.py, name: ''}]", "c.yaml: targets[0].name: expected text, found an empty one"),
+        ("targets: [{script: ''}]", "c.yaml: targets[0].script: expected text, found an empty string"),
+        ("targets: [{script: a.py, name: ''}]", "c.yaml: targets[0].name: expected text, found an empty string"),
         ("targets: [{function: main}]", "c.yaml: targets[0].function: `function` takes MODULE:FUNCTION, found `main`"),
         (
             "targets: [{script: 'a:main'}]",
@@ -283,16 +283,20 @@ def test_comments_are_added_for_every_target(doctor: Doctor) -> None:
         ([], [], "nothing to check: autograd_doctor.yaml lists no `targets`; give a program"),
         (["sick"], ["--target", "sikc"], "autograd_doctor.yaml: no such target: `sikc`; did you mean `sick`?"),
         (["sick"], ["--target", "xyz"], "autograd_doctor.yaml: no such target: `xyz` (there are `sick`)"),
-        (["sick"], ["--target", "sick", "sick.py"], "--target: names a target of the settings, and sick.py is one"),
-        (["sick"], ["-m"], "-m: of which target?"),
-        (["sick"], ["--set", "a=1"], "--set: of which target?"),
+        (
+            ["sick"],
+            ["--target", "sick", "sick.py"],
+            "--target: names a target of the settings, and sick.py is a target itself: give one of the two",
+        ),
+        (["sick"], ["-m"], "-m: for which target?"),
+        (["sick"], ["--set", "a=1"], "--set: for which target?"),
         (
             ["sick", "healthy"],
             ["--save-trace", "t"],
-            "--save-trace: a trace is of one target: choose it with `--target`",
+            "--save-trace: a trace holds one target: choose it with `--target`",
         ),
         (["healthy", "nowhere"], [], "nowhere.py: no such file"),
-        (["healthy", "sick"], ["--output-format", "json:sick.py"], "sick.py: not written: it is there already"),
+        (["healthy", "sick"], ["--output-format", "json:sick.py"], "sick.py: not written: it already exists"),
     ],
 )
 def test_a_mistake_is_one_line_before_anything_runs(
@@ -313,7 +317,7 @@ def test_the_targets_of_a_folder_above_are_checked_there(doctor: Doctor, monkeyp
     monkeypatch.chdir("below")
     code, _, err = doctor("check")
     assert (code, err.count("\n")) == (2, 1)
-    assert f"are checked in its folder, {above}" in err
+    assert f"are checked from its folder, {above}" in err
 
 
 def test_a_mistake_that_only_a_run_shows_keeps_no_other_from_being_checked(doctor: Doctor) -> None:
@@ -339,6 +343,45 @@ def test_an_interrupt_ends_the_check_and_what_was_judged_is_told(
     assert out.endswith("2 not checked (healthy, never)\n")
     assert json.loads(Path("all.json").read_text())["verdict"] == "interrupted"
     assert doctor("report", "all.json")[0] == 130
+
+
+def test_mistakes_are_told_whole_where_they_show(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken() -> None:
+        raise Mistake("of this target", f"  what would be right, {len(asked)}")
+
+    def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    asked = answering(monkeypatch, {"sick.py": mistaken, "healthy.py": interrupted})
+    listing({"script": "sick.py"}, {"script": "sick.py", "name": "again"}, {"script": "healthy.py"})
+    code, _, err = doctor("check")
+    assert code == 130
+    first, again, last = (err.index(f"note: target {number} of 3") for number in (1, 2, 3))
+    told = "error: of this target\n  what would be right, {}\n"
+    assert first < err.index(told.format(1)) < again < err.index(told.format(2)) < last
+
+
+def test_a_report_that_cannot_be_written_is_told_after_an_interrupt(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("reports").mkdir()
+
+    def interrupted() -> None:
+        Path("reports").rmdir()
+        signal.raise_signal(signal.SIGINT)
+
+    answering(monkeypatch, {"sick.py": sick, "healthy.py": interrupted})
+    listing({"script": "sick.py"}, {"script": "healthy.py"})
+    code, _, err = doctor("check", "--output-format", "json:reports/all.json")
+    assert code == 130
+    assert "error: reports/all.json: cannot be written: No such file or directory\n" in err
+
+
+def test_settings_are_not_shown_of_targets_that_are_mistaken(doctor: Doctor) -> None:
+    listing({"scrpt": "sick.py"})
+    code, out, err = doctor("config", "--show")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "targets[0].scrpt: no such key; did you mean `script`?" in err
 
 
 def test_the_summary_of_a_job_has_all_targets(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -462,4 +505,4 @@ def test_reports_on_several_targets_side_by_side(doctor: Doctor) -> None:
     Path("single.json").write_text(json.dumps(json.loads(Path("one.json").read_text())["reports"][0]["report"]))
     code, out, err = doctor("report", "after.json", "--against", "single.json")
     assert (code, out) == (2, "")
-    assert "after.json holds reports on several targets, and single.json a report on one" in err
+    assert "after.json has reports on several targets, and single.json on one" in err

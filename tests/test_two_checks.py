@@ -13,6 +13,7 @@ import pytest
 
 from tests.checks import Check, marked_below, soon
 
+DOCTOR = Path(sys.executable).with_name("doctor")
 WRITES = """
     import time, torch
     from pathlib import Path
@@ -41,7 +42,7 @@ SECOND = (
     print("found", open("kept.txt").read())
 """
 )
-WAITS = "this one waits until that one is over"
+WAITS = "this one waits until that check ends"
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_the_second_waits_and_finds_what_was_there_before_the_first(check: Check
     _begun(check)
     second = check.start(SECOND, "--max-seconds", "1", name="second.py")
     assert WAITS in _let_first_go_on(check, second)
-    assert "put back after the run: `kept.txt`" in first.communicate(timeout=100)[0]
+    assert "restored after the run, since the program changed it: `kept.txt`" in first.communicate(timeout=100)[0]
     out, _ = second.communicate(timeout=100)
     assert "found before second" in out
     assert "native code" not in out
@@ -127,14 +128,15 @@ def test_two_that_want_what_the_other_has_do_not_wait_for_ever(check: Check) -> 
     ]
     said = [each.communicate(timeout=100)[0] for each in both]
     assert sorted("had both" in out for out in said) == [False, True], said
-    assert sum("waits for what this one has changed" in out for out in said) == 1
+    assert sum("waits for a file that this check has changed" in out for out in said) == 1
     assert (check.folder / "own.txt").read_text() == "before"
     assert _clean(check, "second.py", "own.txt")
 
 
-def test_a_check_within_a_checked_program_does_not_wait_for_it(check: Check) -> None:
+@pytest.mark.parametrize("doctor", [[sys.executable, "-m", "autograd_doctor"], [str(DOCTOR)]], ids=["module", "script"])
+def test_a_check_within_a_checked_program_does_not_wait_for_it(check: Check, doctor: list[str]) -> None:
     (check.folder / "inner.py").write_text("open('kept.txt', 'a').write(' inner'); print(open('kept.txt').read())")
-    command = f"[{sys.executable!r}, '-m', 'autograd_doctor', 'check', '--isolated', 'inner.py']"
+    command = [*doctor, "check", "--isolated", "inner.py"]
     source = f"""
         import subprocess
         open("kept.txt", "w").write("outer")

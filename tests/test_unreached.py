@@ -85,8 +85,8 @@ def test_of_what_is_no_whole_program_nothing_is_missed(tmp_path: Path, kind: str
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        ("steps", "no backward of these ran; `--steps` or `--seconds` would watch longer"),
-        ("time", "no backward of these ran; `--max-seconds` would watch longer"),
+        ("steps", "no backward of these ran; raise `--steps` or `--seconds` to watch longer"),
+        ("time", "no backward of these ran; raise `--max-seconds` to watch longer"),
         ("finished", "no backward of these ran"),
     ],
 )

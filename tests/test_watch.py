@@ -338,7 +338,7 @@ def test_a_watch_inside_another_is_not_judged_and_the_outer_one_sees_all() -> No
             for _ in range(5):
                 training.step()
     assert inner.report.verdict == "not-judged"
-    assert inner.report.exit_reason.startswith("another `watch()` was under way")
+    assert inner.report.exit_reason.startswith("another `watch()` was active")
     assert outer.report.run.steps == 8
 
 
@@ -366,7 +366,7 @@ def test_under_doctor_check_a_watch_leaves_it_to_that(monkeypatch: pytest.Monkey
     with recording_replacements() as replaced, autograd_doctor.watch() as watched:
         Training().step()
     assert not replaced
-    assert watched.report.exit_reason.startswith("the whole program is under `doctor check`")
+    assert watched.report.exit_reason.startswith("the whole program runs under `doctor check`")
     assert watched.report.verdict == "not-judged"
 
 
@@ -421,9 +421,9 @@ def test_settings_choose_rules_and_what_fails() -> None:
 def test_a_watch_is_for_one_block_and_its_report_for_afterwards() -> None:
     watched = autograd_doctor.watch()
     with watched:
-        with pytest.raises(Mistake, match="before the block is over"):
+        with pytest.raises(Mistake, match="only after the block has ended"):
             _ = watched.report
-        assert repr(watched).endswith("the block is not over>")
+        assert repr(watched).endswith("the block has not ended>")
     with pytest.raises(Mistake, match="is for one block"), watched:
         pass
 

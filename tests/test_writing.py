@@ -19,7 +19,7 @@ from autograd_doctor.mistakes import Mistake
 from autograd_doctor.renderers import formats, render
 from tests.harness import ROOT
 
-REFUSED = "not written: it is there already, and is no report that may be replaced"
+REFUSED = "not written: it already exists and is not a report that may be replaced"
 
 THEIRS = {
     "train.py": "print('hello')",
@@ -67,6 +67,11 @@ def test_whatever_a_report_is_about_it_is_known(report: object) -> None:
     for format_name in formats():
         text = render(format_name, report)  # type: ignore[arg-type]
         assert not text or writing.is_report(text.encode()[: writing.HEAD]), (format_name, text[:500])
+
+
+@pytest.mark.parametrize("said", ["2 errors in loss, 12.3 s", "1 error, 2 info in my.package.loss, 1 min"])
+def test_a_summary_about_a_function_is_known(said: str) -> None:
+    assert writing.is_report(f"{said}\n".encode())
 
 
 # ---------------------------------------------------------------------------------------------------- how it is written

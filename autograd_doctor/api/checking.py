@@ -44,7 +44,7 @@ def check(
     )
     report = checking.examined(request)
     if report is None:
-        raise Mistake(f"check(): {request.name}: the program was refused; standard error says why")
+        raise Mistake(f"check(): {request.name}: the program was not run; standard error says why")
     if report.verdict == "interrupted":
         raise KeyboardInterrupt
     return report

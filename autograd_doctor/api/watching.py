@@ -16,6 +16,7 @@ import msgspec
 from autograd_doctor import config, recording
 from autograd_doctor.accepted import Accepted
 from autograd_doctor.config import Loaded
+from autograd_doctor.interpreter import lacking_torch
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.ranks import this_rank
@@ -43,7 +44,8 @@ def watch(*, steps: int | None = None, **settings: Any) -> Watched:
 
     steps: how many training steps to watch; those that follow run plainly (None: all). settings: `select`,
     `extend_select`, `ignore`, `fail_on`, `min_steps` and `rules`, as in the settings file, and winning over that which
-    lies beside or above the calling file. Raises `Mistake` for those that are unknown or have a wrong value.
+    lies beside or above the calling file. Raises `Mistake` for those that are unknown or have a wrong value, and where
+    torch is not installed.
 
     What runs in the process while the block is open is watched, whichever function or thread it belongs to; single
     operations are seen on the thread that opened it. A block inside another one, in another thread while one is open,
@@ -51,6 +53,8 @@ def watch(*, steps: int | None = None, **settings: Any) -> Watched:
     """
     if steps is not None and (type(steps) is not int or steps < 1):
         raise Mistake(f"watch(): steps: expected a whole number above 0 or None, found {steps!r}")
+    if missing := lacking_torch():
+        raise Mistake(f"watch(): {missing}")
     frame = _calling()
     return Watched(_Job(_loaded(frame, settings)), _place(frame), steps)
 
@@ -86,7 +90,7 @@ class _Job:
         catalogue = all_rules()
         self.rules: list[Rule] = selection.selected(loaded, catalogue)
         if not self.rules:
-            raise Mistake("watch(): no rule is left to check: `select` and `ignore` leave none")
+            raise Mistake("watch(): no rules left to check: `select` and `ignore` exclude all of them")
         self._tunables = selection.tunables(loaded, catalogue)
         self._settings = loaded.settings
         folder = loaded.file.parent if loaded.file else Path()
@@ -125,7 +129,7 @@ class Watched:
         """What was seen, judged when it is first asked for. Raises `Mistake` before the block is over."""
         if self._report is None:
             if self._trace is None:
-                raise Mistake(f"{self._target.name}: there is no report before the block is over")
+                raise Mistake(f"{self._target.name}: the report exists only after the block has ended")
             report = self._job.judged(self._trace, self._target)
             self._report = msgspec.structs.replace(report, exit_reason=self._unwatched or report.exit_reason)
             self._trace = None
@@ -133,12 +137,12 @@ class Watched:
 
     def __enter__(self) -> Self:
         if self._entered:
-            raise Mistake(f"{self._target.name}: a `watch()` is for one block; call it again for another one")
+            raise Mistake(f"{self._target.name}: a `watch()` is for one block; call it again for the next one")
         self._entered = True
         if os.environ.get("AUTOGRAD_DOCTOR") == "1":
-            self._unwatched = "the whole program is under `doctor check`, so that this block was not watched by itself"
+            self._unwatched = "the whole program runs under `doctor check`, so this block was not watched separately"
         elif not _under_way.acquire(blocking=False):
-            self._unwatched = "another `watch()` was under way, so that this block was not watched by itself"
+            self._unwatched = "another `watch()` was active, so this block was not watched separately"
         else:
             try:
                 self._end = _begun(self._job, self._target, self._steps)
@@ -161,7 +165,7 @@ class Watched:
 
     def __repr__(self) -> str:
         if self._report is None and self._trace is None:
-            return f"<watch at {self._target.name}: the block is not over>"
+            return f"<watch at {self._target.name}: the block has not ended>"
         from autograd_doctor.renderers import render
 
         return render("full", self.report, width=_WIDTH).rstrip("\n")

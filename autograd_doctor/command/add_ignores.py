@@ -35,7 +35,10 @@ def add_ignores(report: Report, root: Path, reason: str) -> Iterator[str]:
         file = Path(os.path.realpath(Path(report.target.cwd, place.path))) if place else Path()
         inside = file.is_relative_to(os.path.realpath(root)) and "site-packages" not in file.parts
         if place is None or finding.explains_crash or file.suffix != ".py" or not inside:
-            yield f"{finding.code} got no comment: it is at no statement of this project that the program survived"
+            yield (
+                f"{finding.code} got no comment: it does not point to a statement of this project after which the "
+                "program went on"
+            )
             continue
         wanted.setdefault(file, {}).setdefault(place.line, []).append(finding.code)
     for file, codes in wanted.items():

@@ -66,7 +66,7 @@ def _missed(trace: Trace) -> tuple[int, str] | None:
     """The step in which something happened of which only the operations tell the cause, and what it was."""
     needed = next(iter(trace.of(MoreDetailNeeded)), None)
     if needed is not None and not trace.tells_first_cause:
-        return needed.step, f"there was a {needed.what}"
+        return needed.step, f"a {needed.what} occurred"
     turns = trace.of(DetailTurned)
     if trace.crash is not None and turns and not turns[-1].full:
         return trace.crash.step, f"the program raised `{trace.crash.kind}`"

@@ -35,7 +35,7 @@ def trained(plan: Plan, trace: Trace) -> Trained | None:
         return None
     name, assumption = plan.target.name, found.assumption
     if assumption.problem:
-        raise Mistake(f"{name}: trains nothing, and {assumption.problem}", _help(name, to_fill_in(assumption.section)))
+        raise Mistake(f"{name}: does not train, and {assumption.problem}", _help(name, to_fill_in(assumption.section)))
     section = assumption.section
     model = model_section.plan(look(name), msgspec.convert(section, ModelSection), "")
     # Where building or calling it fails, there is nothing to say of its training.

@@ -91,8 +91,8 @@ def _read(file: Path) -> Baseline:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Mistake(f"{shown(file)}: not a baseline: {error}") from None
     if baseline.schema_version != BASELINE_VERSION:
-        version = f"{baseline.schema_version}, and this doctor reads {BASELINE_VERSION}"
-        raise Mistake(f"{shown(file)}: a baseline of version {version}: write it anew with `--write-baseline`")
+        version = f"{baseline.schema_version}, but this version of the doctor reads {BASELINE_VERSION}"
+        raise Mistake(f"{shown(file)}: a baseline of version {version}: rewrite it with `--write-baseline`")
     return baseline
 
 

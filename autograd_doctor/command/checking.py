@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,9 +13,10 @@ from autograd_doctor import launch, recording
 from autograd_doctor.command import outputs, workflow, writing
 from autograd_doctor.command.again import again
 from autograd_doctor.command.assumed import trained
-from autograd_doctor.command.job import call_of, job_of, may_be_assumed, target_of
+from autograd_doctor.command.job import call_of, interpreter_of, job_of, may_be_assumed, target_of
 from autograd_doctor.command.request import Request, load_settings, note, only_output
 from autograd_doctor.command.running import (
+    as_bytes,
     folders_of,
     plan_of,
     put_abandoned_back,
@@ -24,11 +26,14 @@ from autograd_doctor.command.running import (
     was_refused,
     watch,
 )
-from autograd_doctor.command.verdict import concluded, exit_code, load_judges, of_another_rank, report_on
+from autograd_doctor.command.several_processes import check_is_launched_once, latest, leave, rank_of, started_by_torch
+from autograd_doctor.command.verdict import concluded, exit_code, load_judges, of_another_rank, with_others
 from autograd_doctor.config import Loaded
 from autograd_doctor.events.run import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode
+from autograd_doctor.interpreter import OWN, Interpreter
 from autograd_doctor.interrupts import interrupts
+from autograd_doctor.members import Saved, parted
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Target
 from autograd_doctor.ranks import ALONE, this_rank
@@ -38,7 +43,10 @@ from autograd_doctor.trace import Trace
 
 
 class Settled(NamedTuple):
-    """A request with its settings, and what is to be run: in model mode how to train it, of a call what it is given."""
+    """A request with its settings, and what is to be run: in model mode how to train it, of a call what it is given.
+
+    python: what runs it.
+    """
 
     request: Request
     loaded: Loaded
@@ -46,19 +54,27 @@ class Settled(NamedTuple):
     model: ModelPlan | None = None
     function: FunctionPlan | None = None
     call: CallPlan | None = None
+    python: Interpreter = OWN
 
 
 class Judged(NamedTuple):
-    """The report on a target, None where the child has refused it and said why; and what could not be written."""
+    """The report on a target, None where the child has refused it and said why; and what could not be written.
+
+    left: the exit code of the program, where a trace was left for others to judge.
+    """
 
     report: Report | None
     failed: list[Mistake]
+    left: int | None = None
 
 
 def check(request: Request) -> int:
     """Run the target under instruments, judge, write the reports; returns the exit code. Raises `Mistake`."""
-    judged = examined(request)
-    return ExitCode.USAGE if judged is None else _told(judged, request)
+    judged = judge(settle(request))
+    writing.tell(judged.failed)
+    if judged.left is not None:
+        return judged.left
+    return ExitCode.USAGE if judged.report is None else _told(judged.report, request)
 
 
 def examined(request: Request) -> Report | None:
@@ -69,11 +85,14 @@ def examined(request: Request) -> Report | None:
 def settle(request: Request) -> Settled:
     """What a request comes to, with nothing run. Raises `Mistake`."""
     loaded = load_settings(request)
+    python = interpreter_of(request, loaded)
+    if request.asked.nproc_per_node:
+        check_is_launched_once(os.environ)
     if calls.is_call(request.name) or request.sets:
-        what, call = call_of(request)
-        return Settled(request, loaded, what, call=call)
-    what, model = target_of(request, loaded)
-    return Settled(request, loaded, what, model=model)
+        what, call = call_of(request, python)
+        return Settled(request, loaded, what, call=call, python=python)
+    what, model = target_of(request, loaded, python)
+    return Settled(request, loaded, what, model=model, python=python)
 
 
 def _told(judged: Report, request: Request) -> int:
@@ -82,9 +101,9 @@ def _told(judged: Report, request: Request) -> int:
     return exit_code(judged, request.asked.exit_zero)
 
 
-def run(request: Request, loaded: Loaded, what: Target, *, function: FunctionPlan) -> int:
+def run(request: Request, loaded: Loaded, what: Target, *, function: FunctionPlan, python: Interpreter) -> int:
     """The way of a check from the settled target on; returns the exit code. Raises `Mistake`."""
-    judged = _examined(Settled(request, loaded, what, function=function))
+    judged = _examined(Settled(request, loaded, what, function=function, python=python))
     return ExitCode.USAGE if judged is None else _told(judged, request)
 
 
@@ -109,32 +128,41 @@ def _run(
     model: ModelPlan | None,
     function: FunctionPlan | None,
     call: CallPlan | None,
+    python: Interpreter,
 ) -> Judged:
     screen, progress = screen_of(loaded.settings) if function is None else (None, None)
-    with launch.workspace() as workspace, launch.Child(screen) as child, only_output(request):
+    with launch.workspace() as workspace, launch.Child(screen, python.command) as child, only_output(request):
         # While the child loads torch, the parent loads the rules, and what will judge and render.
-        job = job_of(loaded, request, what)
+        job = job_of(loaded, request, what)._replace(python=python)
+        if request.rank_reports:
+            job = job._replace(ranks=rank_of(request.rank_reports))
         load_judges(job.outputs)
         plan = msgspec.structs.replace(plan_of(job, what, workspace), model=model, function=function, call=call)
         plan = msgspec.structs.replace(plan, assumes=may_be_assumed(what, loaded))
+        if request.asked.nproc_per_node:
+            plan = started_by_torch(plan, request.asked.nproc_per_node)
         run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress, folders=folders_of(what))
-    if not run.outcome.interrupted and (found := trained(plan, run.trace)):
-        said = "; it is run again to train the model that it defines"
-        note(request, f"{what.name} trains nothing by itself{said}")
+    if not run.outcome.interrupted and not run.members and (found := trained(plan, run.trace)):
+        said = "; running it again to train the model that it defines"
+        note(request, f"{what.name} does not train when it is run{said}")
         what, plan = found
         run = watch(request, plan, job)
-    while not run.outcome.interrupted and (second := again(plan, run.trace)):
+    while not run.outcome.interrupted and not run.members and (second := again(plan, run.trace)):
         plan, run = second.plan, run_again(request, second, job)
     failed: list[Mistake] = []
+    if request.rank_reports and not was_refused(run, what):
+        leave(request.rank_reports, as_bytes(run, what), job.ranks)
+        return Judged(None, [], _program_exit(run.outcome))
+    run = with_others(run, job)
     if request.save_trace and job.ranks.rank == 0:
         with writing.noting(failed):
             save(run, what, request.save_trace)
     if was_refused(run, what):
         judged = None
     elif job.ranks.rank:
-        judged = of_another_rank(report_on(run.trace, what, run.outcome, job), job, failed)
+        judged = of_another_rank(run, what, job, failed)
     else:
-        judged = concluded(run.trace, what, run.outcome, job, request.asked, failed)
+        judged = concluded(run, what, job, request.asked, failed)
         if not request.is_one_of_several:
             failed += outputs.write(judged, job.outputs, job.settings.color)
     if judged is not None and not request.caller and not request.is_one_of_several and not job.ranks.hands_in:
@@ -142,10 +170,17 @@ def _run(
     return Judged(judged, failed)
 
 
+def _program_exit(outcome: Outcome) -> int:
+    """What the launcher is told: what the program itself would have told it."""
+    return outcome.exit_code if outcome.exit_code is not None else 128 + (outcome.signal or 0)
+
+
 def report(request: Request) -> int:
-    """Judge a saved trace again; returns the exit code. Raises `Mistake`."""
+    """Judge a saved trace again, or those of ranks in a folder; returns the exit code. Raises `Mistake`."""
     path = Path(request.name)
     loaded = load_settings(request)
+    if path.is_dir():
+        return _report_on_ranks(request, loaded, latest(path))
     try:
         trace = recording.load(path)
     except recording.TraceError as error:
@@ -155,10 +190,24 @@ def report(request: Request) -> int:
     if not trace.events:
         raise Mistake(f"{path}: not a saved trace: it holds no event")
     trace, what, outcome = _with_last_word(trace)
-    started = next(iter(trace.of(RunStarted)), None)
+    trace, members = parted(trace)
+    return _reported(request, loaded, what, launch.Recording(trace, outcome, members))
+
+
+def _report_on_ranks(request: Request, loaded: Loaded, files: Sequence[Path]) -> int:
+    try:
+        first = recording.load(files[0])
+        first, what, outcome = _with_last_word(first)
+        return _reported(request, loaded, what, launch.Recording(first, outcome, Saved(files)))
+    except recording.TraceError as error:
+        raise Mistake(str(error)) from None
+
+
+def _reported(request: Request, loaded: Loaded, what: Target, run: launch.Recording) -> int:
+    started = next(iter(run.trace.of(RunStarted)), None)
     job = job_of(loaded, request, what, started.cwd if started else "")._replace(ranks=ALONE)
     failed: list[Mistake] = []
-    judged = concluded(trace, what, outcome, job, request.asked, failed)
+    judged = concluded(run, what, job, request.asked, failed)
     failed += outputs.write(judged, job.outputs, job.settings.color)
     writing.tell(failed)
     return exit_code(judged, request.asked.exit_zero)

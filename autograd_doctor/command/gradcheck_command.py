@@ -16,6 +16,7 @@ from autograd_doctor.command.options import (
     Isolated,
     OutputFile,
     OutputFormat,
+    Python,
     SaveTrace,
     request,
 )
@@ -24,7 +25,10 @@ from autograd_doctor.command.options import (
 def gradcheck(
     ctx: Context,
     function: Annotated[
-        str, Argument(metavar="MODULE:FUNCTION", help="As in `ops.py:Cube` or `package.ops:Cube`.", show_default=False)
+        str,
+        Argument(
+            metavar="MODULE:FUNCTION", help="The function, as `ops.py:Cube` or `package.ops:Cube`.", show_default=False
+        ),
     ],
     inputs: Annotated[
         list[str] | None,
@@ -36,6 +40,7 @@ def gradcheck(
         ),
     ] = None,
     double: Annotated[bool, Option("--double", help="Check second derivatives as well.", rich_help_panel=WHAT)] = False,
+    python: Python = None,
     fail_on: FailOn = None,
     exit_zero: ExitZero = None,
     output_format: OutputFormat = None,

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from autograd_doctor import target
 from autograd_doctor.command import checking
+from autograd_doctor.command.job import interpreter_of
 from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.config import Loaded
 from autograd_doctor.config_file import describe
+from autograd_doctor.interpreter import OWN, Interpreter
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Target
 from autograd_doctor.settings import function_inputs
@@ -17,11 +19,13 @@ from autograd_doctor.settings import function_inputs
 def gradcheck(request: Request, function: str, inputs: Sequence[str], *, double: bool) -> int:
     """Judge a function of `request.name`, a file or a module; returns the exit code. Raises `Mistake`."""
     loaded = load_settings(request)
+    python = interpreter_of(request, loaded)
+    check_is_there(request.name, python)
     name = f"{request.name}:{function}"
     words, where = (inputs, "--input") if inputs else _from_settings(loaded, name)
     plan = function_inputs.plan(words, where, double=double)
     options = [part for word in words for part in ("--input", word)] + ["--double"] * double
-    return checking.run(request, loaded, Target("function", name, options), function=plan)
+    return checking.run(request, loaded, Target("function", name, options), function=plan, python=python)
 
 
 def find(name: str) -> tuple[str, str, bool]:
@@ -29,12 +33,19 @@ def find(name: str) -> tuple[str, str, bool]:
     where, _, function = name.rpartition(":")
     if not where or not all(part.isidentifier() for part in function.split(".")):
         raise Mistake(f"{name}: expected MODULE:FUNCTION, as in `ops.py:Cube` or `package.ops:Cube`")
-    is_module = not where.endswith(".py") and "/" not in where
-    if is_module:
-        target.find_module(where)
+    return where, function, _is_module(where)
+
+
+def check_is_there(where: str, python: Interpreter = OWN) -> None:
+    """Raises `Mistake` for a file or module that is not there, or is no Python."""
+    if _is_module(where):
+        target.find_module(where, python)
     else:
-        target.script(where, [])
-    return where, function, is_module
+        target.script(where, [], python)
+
+
+def _is_module(where: str) -> bool:
+    return not where.endswith(".py") and "/" not in where
 
 
 def _from_settings(loaded: Loaded, name: str) -> tuple[list[str], str]:

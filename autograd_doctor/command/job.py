@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from autograd_doctor import target
+from autograd_doctor import interpreter, target
 from autograd_doctor.accepted import Accepted
 from autograd_doctor.command import baselines, outputs, writing
 from autograd_doctor.command.baselines import Shelf
@@ -15,6 +15,7 @@ from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.request import Request, folder_of, working_folder
 from autograd_doctor.config import Invocation, Loaded, ModelSection, Settings
 from autograd_doctor.findings import Number
+from autograd_doctor.interpreter import OWN, Interpreter
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import CallPlan, ModelPlan, Ranks, Target
 from autograd_doctor.ranks import ALONE, this_rank
@@ -35,6 +36,7 @@ class Job(NamedTuple):
     repository: Path
     said: Sequence[str]
     ranks: Ranks = ALONE
+    python: Interpreter = OWN
 
 
 def job_of(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job:
@@ -43,7 +45,7 @@ def job_of(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job
     about_one = what.kind == "function"
     rules = selection.about_functions(catalogue) if about_one else selection.selected(loaded, catalogue)
     if not rules:
-        raise Mistake("no rule is left to check: `select` and `ignore` leave none")
+        raise Mistake("no rules left to check: `select` and `ignore` exclude all of them")
     involved = [Path(what.name), Path(request.name), *filter(None, (loaded.file,))]
     if request.save_trace:
         writing.check(request.save_trace, "trace", *involved)
@@ -78,7 +80,7 @@ def _shelf(loaded: Loaded, request: Request, what: Target, cwd: str) -> tuple[Sh
     changing = [option for option in ("write_baseline", "prune_baseline") if getattr(asked, option)]
     options = [f"`--{option.replace('_', '-')}`" for option in (*changing, *_exclude_these(asked))]
     if len(options) > 1:
-        raise Mistake(f"{' and '.join(options)} exclude each other")
+        raise Mistake(f"{' and '.join(options)} cannot be used together")
     found = Path(named) if named else None if asked.isolated else baselines.find(folder_of(request))
     file = found or baselines.default(folder_of(request), None if request.config else loaded.file)
     if not asked.write_baseline and not file.is_file() and (named or changing):
@@ -96,25 +98,30 @@ def _exclude_these(asked: Invocation) -> Iterator[str]:
         yield "no_ignores"
 
 
-def call_of(request: Request) -> tuple[Target, CallPlan]:
+def interpreter_of(request: Request, loaded: Loaded) -> Interpreter:
+    """The Python that runs the target. Raises `Mistake` if it cannot be checked there."""
+    return interpreter.of_program(loaded.settings.python, loaded.where("python"), folder_of(request))
+
+
+def call_of(request: Request, python: Interpreter) -> tuple[Target, CallPlan]:
     """A function as the target, and what it is given."""
     if not calls.is_call(request.name):
-        raise Mistake("--set: gives arguments to a function, as in `doctor check pkg.train:main --set epochs=1`")
+        raise Mistake("--set: passes arguments to a function, as in `doctor check pkg.train:main --set epochs=1`")
     if request.is_module:
-        raise Mistake(f"{request.name}: `-m` runs a module, and this is a function of one (leave `-m` out)")
-    return calls.call(request.name, request.sets)
+        raise Mistake(f"{request.name}: `-m` runs a module, but this names a function in a module (leave `-m` out)")
+    return calls.call(request.name, request.sets, python)
 
 
-def target_of(request: Request, loaded: Loaded) -> tuple[Target, ModelPlan | None]:
+def target_of(request: Request, loaded: Loaded, python: Interpreter) -> tuple[Target, ModelPlan | None]:
     """The target, and in model mode how to train it."""
     if request.is_module:
-        return target.module(request.name, request.arguments), None
+        return target.module(request.name, request.arguments, python), None
     if request.name.endswith(".ipynb") and Path(request.name).is_file():
-        return target.notebook(request.name, request.arguments), None
-    found = target.script(request.name, request.arguments)
+        return target.notebook(request.name, request.arguments, python), None
+    found = target.script(request.name, request.arguments, python)
     if not Path(request.name).is_file() or not request.name.endswith(".py"):
         return found, None
-    file = look(request.name)
+    file = look(request.name, python)
     plan = _model_plan(file, request, loaded)
     return (Target("model", found.name, found.arguments) if plan else found), plan
 

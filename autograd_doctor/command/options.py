@@ -17,6 +17,7 @@ from typer import Context, Option
 from autograd_doctor.command import completion
 
 HOW_LONG = "How long to watch"
+RANKS = "Several processes"
 WHAT = "What to check"
 GATE = "What to accept"
 OUTPUT = "Output"
@@ -34,7 +35,7 @@ Select = Annotated[
     list[str] | None,
     Option(
         metavar="RULES",
-        help="Rules to check: codes, names, prefixes (`AD1`), or `ALL`; commas or repeated.",
+        help="Rules to check: codes, names, prefixes (`AD1`), or `ALL`; comma-separated or repeated.",
         rich_help_panel=WHAT,
         autocompletion=completion.rules,
     ),
@@ -43,7 +44,7 @@ ExtendSelect = Annotated[
     list[str] | None,
     Option(
         metavar="RULES",
-        help="Rules to check besides, whatever `--select` or the settings say.",
+        help="Rules to check in addition to `--select` and the settings.",
         rich_help_panel=WHAT,
         autocompletion=completion.rules,
     ),
@@ -52,7 +53,7 @@ Ignore = Annotated[
     list[str] | None,
     Option(
         metavar="RULES",
-        help="Rules to leave out, written as for `--select`.",
+        help="Rules to leave out, written as in `--select`.",
         rich_help_panel=WHAT,
         autocompletion=completion.rules,
     ),
@@ -61,7 +62,7 @@ FailOn = Annotated[
     str | None,
     Option(
         metavar="SEVERITY",
-        help="Exit with 1 from this severity on: error, warning, info or never.",
+        help="Exit with 1 for findings of this severity or above: error, warning, info or never.",
         rich_help_panel=WHAT,
         autocompletion=completion.severities,
     ),
@@ -75,18 +76,19 @@ OneTarget = Annotated[
     Option(
         "--target",
         metavar="NAME",
-        help="Check this target of the settings alone; repeatable.",
+        help="Check only this target of the settings; repeatable.",
         rich_help_panel=WHAT,
     ),
 ]
 ExitZero = Annotated[
-    bool | None, Option("--exit-zero", help="Exit with 0 instead of 1, whatever was found.", rich_help_panel=WHAT)
+    bool | None,
+    Option("--exit-zero", help="Exit with 0 instead of 1, even if there are findings.", rich_help_panel=WHAT),
 ]
 NoIgnores = Annotated[
     bool | None,
     Option(
         "--no-ignores",
-        help="Count what comments, settings and the baseline silence, too.",
+        help="Also count findings that comments, settings or the baseline silence.",
         rich_help_panel=GATE,
     ),
 ]
@@ -94,23 +96,23 @@ Baseline = Annotated[
     str | None,
     Option(
         metavar="FILE",
-        help="Findings that do not count; default: .autograd_doctor/baseline.json, if there is one.",
+        help="File of accepted findings; default: .autograd_doctor/baseline.json, if it exists.",
         rich_help_panel=GATE,
     ),
 ]
 WriteBaseline = Annotated[
     bool | None,
-    Option("--write-baseline", help="Accept the findings of now: write them to the baseline.", rich_help_panel=GATE),
+    Option("--write-baseline", help="Accept the current findings: write them to the baseline.", rich_help_panel=GATE),
 ]
 PruneBaseline = Annotated[
     bool | None,
-    Option("--prune-baseline", help="Take out of the baseline what did not come again.", rich_help_panel=GATE),
+    Option("--prune-baseline", help="Remove from the baseline what was not found again.", rich_help_panel=GATE),
 ]
 AddIgnore = Annotated[
     str | None,
     Option(
         metavar="[=REASON]",
-        help="Write comments into the source that silence the findings of now.",
+        help="Silence the current findings by comments in the source.",
         rich_help_panel=GATE,
     ),
 ]
@@ -118,32 +120,41 @@ StrictBaseline = Annotated[
     bool | None,
     Option(
         "--strict-baseline/--no-strict-baseline",
-        help="Exit with 1 if something of the baseline did not come again.",
+        help="Exit with 1 if something in the baseline was not found again.",
         rich_help_panel=GATE,
         show_default=False,
+    ),
+]
+Python = Annotated[
+    str | None,
+    Option(
+        "--python",
+        metavar="PATH",
+        help="The program's Python, if it is not the one that runs the doctor.",
+        rich_help_panel=WHAT,
     ),
 ]
 Config = Annotated[Path | None, Option(metavar="FILE", help="Use this settings file.", rich_help_panel=SETTINGS)]
 Isolated = Annotated[
     bool | None,
-    Option("--isolated", help="Read no settings file, and no baseline that is not named.", rich_help_panel=SETTINGS),
+    Option("--isolated", help="Ignore settings files, and any baseline that is not named.", rich_help_panel=SETTINGS),
 ]
 OutputFormat = Annotated[
     list[str] | None,
     Option(
         metavar="FMT[:FILE]",
-        help="Format of the report, and a file for it; repeatable.",
+        help="Report format, with an optional file; repeatable.",
         rich_help_panel=OUTPUT,
         autocompletion=completion.formats,
     ),
 ]
 OutputFile = Annotated[
     Path | None,
-    Option("--output-file", "-o", metavar="FILE", help="Write the report here.", rich_help_panel=OUTPUT),
+    Option("--output-file", "-o", metavar="FILE", help="Write the report to this file.", rich_help_panel=OUTPUT),
 ]
 Against = Annotated[
     Path | None,
-    Option(metavar="FILE", help="An earlier report to compare with, in the format `json`.", rich_help_panel=OUTPUT),
+    Option(metavar="FILE", help="An earlier report (format `json`) to compare with.", rich_help_panel=OUTPUT),
 ]
 SaveTrace = Annotated[
     Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=OUTPUT)
@@ -152,7 +163,7 @@ Color = Annotated[
     str | None,
     Option(metavar="WHEN", help="auto, always or never.", rich_help_panel=OUTPUT, autocompletion=completion.colors),
 ]
-TextOrJson = Annotated[TextFormat, Option("--output-format", help="For a person or for a machine.")]
+TextOrJson = Annotated[TextFormat, Option("--output-format", help="Output for people (text) or programs (json).")]
 
 
 def request(

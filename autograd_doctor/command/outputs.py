@@ -40,14 +40,12 @@ def parse(formats: Sequence[str], output_file: Path | None, *others: Path) -> li
             raise Mistake(f"`{word}`: the file is missing, as in `{name}:report.txt`")
         outputs.append(Output(name, Path(file) if file else output_file))
     if output_file and all(":" in word for word in formats):
-        raise Mistake(f"--output-file: no format is left for `{output_file}`: each goes to a file of its own")
+        raise Mistake(f"--output-file: no format left for `{output_file}`: every format already has a file")
     files = [output.file and output.file.resolve() for output in outputs]
     for output, resolved in zip(outputs, files, strict=True):
         if files.count(resolved) > 1:
             where = f"`{output.file}`" if output.file else "standard output"
-            raise Mistake(
-                f"two output formats are bound to {where}; give each but one a file, as in `json:report.json`"
-            )
+            raise Mistake(f"two output formats go to {where}; give all but one a file, as in `json:report.json`")
         if output.file:
             writing.check(output.file, "report", *others)
     return outputs

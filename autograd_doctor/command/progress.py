@@ -64,4 +64,4 @@ class Progress:
         seconds, least, most = self._clock() - since, self._settings.seconds, self._settings.max_seconds
         if self._trained_since is None or self._phase == "judging":
             return f"{seconds:.0f} s"
-        return f"{seconds:.0f} of {least:g} s" if seconds < least else f"{seconds:.0f} s, {most:g} at most"
+        return f"{seconds:.0f} of {least:g} s" if seconds < least else f"{seconds:.0f} s of at most {most:g}"

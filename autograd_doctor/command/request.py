@@ -46,6 +46,11 @@ class Request(NamedTuple):
         return Path(self.asked.save_trace) if self.asked.save_trace else None
 
     @property
+    def rank_reports(self) -> Path | None:
+        """Where each rank leaves its trace."""
+        return Path(self.asked.rank_reports) if self.asked.rank_reports else None
+
+    @property
     def output_file(self) -> Path | None:
         """Where the report goes."""
         return Path(self.asked.output_file) if self.asked.output_file else None
@@ -76,7 +81,7 @@ def working_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise Mistake("the working folder does not exist any more") from None
+        raise Mistake("the working folder no longer exists") from None
 
 
 def note(request: Request, said: str) -> None:

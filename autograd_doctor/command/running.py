@@ -18,8 +18,9 @@ from autograd_doctor.command.request import Request, note, only_output
 from autograd_doctor.config import Settings
 from autograd_doctor.events.run import CheckEnded, RunStarted
 from autograd_doctor.findings import ExitCode
+from autograd_doctor.members import STARTER
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.plan import Plan, Target
+from autograd_doctor.plan import Plan, Ranks, Target
 from autograd_doctor.ranks import this_rank
 from autograd_doctor.screen import Screen
 from autograd_doctor.wording import plural
@@ -44,14 +45,21 @@ def plan_of(job: Job, what: Target, workspace: launch.Workspace) -> Plan:
         stdout_to_stderr=outputs.owns_stdout(job.outputs),
         runs_again=True,
         seed=secrets.randbits(32),
-        ranks=job.ranks,
+        ranks=_talking(job, workspace),
+        members=workspace.members,
     )
+
+
+def _talking(job: Job, workspace: launch.Workspace) -> Ranks:
+    """Where the processes of the program leave each other word: with other ranks of its launch, if it has any."""
+    ranks = job.ranks
+    return ranks if ranks.are_several else msgspec.structs.replace(ranks, folder=workspace.members)
 
 
 def run_again(request: Request, second: Again, job: Job) -> launch.Recording:
     """The run that is to show what the first one lacked, which is said."""
     first = second.first
-    note(request, f"{first.how}; it is run again with {first.wanted}")
+    note(request, f"{first.how}; running it again with {first.wanted}")
     run = watch(request, second.plan, job)
     return run._replace(outcome=msgspec.structs.replace(run.outcome, first_run=first))
 
@@ -59,8 +67,14 @@ def run_again(request: Request, second: Again, job: Job) -> launch.Recording:
 def watch(request: Request, plan: Plan, job: Job) -> launch.Recording:
     """A further run, in a folder of its own."""
     screen, progress = screen_of(job.settings, "second run")
-    with launch.workspace() as workspace, launch.Child(screen) as child, only_output(request):
-        plan = msgspec.structs.replace(plan, trace=workspace.trace, scratch=workspace.scratch)
+    with launch.workspace() as workspace, launch.Child(screen, job.python.command) as child, only_output(request):
+        plan = msgspec.structs.replace(
+            plan,
+            trace=workspace.trace,
+            scratch=workspace.scratch,
+            members=workspace.members,
+            ranks=_talking(job, workspace),
+        )
         folders = folders_of(plan.target)
         return child.watch(plan, timeout=job.settings.timeout or None, on_event=progress, folders=folders)
 
@@ -75,15 +89,15 @@ def put_abandoned_back(request: Request) -> None:
     for done in launch.abandoned():
         paths = [*done.restored, *done.removed]
         said = (
-            f"an earlier check was killed, and what its program had changed was put back, {plural(len(paths), 'path')}"
+            f"an earlier check was killed; what its program had changed has been restored, {plural(len(paths), 'path')}"
         )
         note(request, f"{said}: {', '.join(paths[:3])}{' …' * (len(paths) > 3)}")
         for path in done.wrote:
-            note(request, f"{path} was left as it is: somebody else has written it since")
+            note(request, f"{path} was not restored: something else has written to it since")
         for path, beside in done.beside.items():
-            note(request, f"what {path} held before is in {beside}")
+            note(request, f"the earlier content of {path} is in {beside}")
         for path, why in done.failed.items():
-            note(request, f"{path} could not be put back: {why}")
+            note(request, f"{path} could not be restored: {why}")
 
 
 def screen_of(settings: Settings, run: str = "") -> tuple[Screen | None, Progress | None]:
@@ -100,7 +114,7 @@ def was_refused(run: launch.Recording, what: Target) -> bool:
 
     Raises `Mistake` if the child failed before it came to run anything.
     """
-    trace, outcome = run
+    trace, outcome, _ = run
     if not trace.of(RunStarted) and not outcome.interrupted and not outcome.timed_out:
         how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
         raise Mistake(f"the program was not started: its process {how}")
@@ -110,6 +124,22 @@ def was_refused(run: launch.Recording, what: Target) -> bool:
 
 
 def save(run: launch.Recording, what: Target, path: Path) -> None:
+    """Keep the trace; of several processes that trained, those of all, each with its number in every event."""
     data = io.BytesIO()
-    recording.save(run.trace, data, CheckEnded(target=what, outcome=run.outcome))
+    if not run.members:
+        data.write(as_bytes(run, what))
+    else:
+        parts = [(member.rank, member.trace, member.outcome) for member in run.members]
+        if run.has_starter:
+            parts.insert(0, (STARTER, run.trace, run.outcome))
+        recording.save_several(
+            ((rank, trace, CheckEnded(target=what, outcome=outcome)) for rank, trace, outcome in parts), data
+        )
     writing.write(path, data.getvalue())
+
+
+def as_bytes(run: launch.Recording, what: Target) -> bytes:
+    """The trace of this rank, as others are given it."""
+    data = io.BytesIO()
+    recording.save(run.trace, data, CheckEnded(rank=run.trace.rank, target=what, outcome=run.outcome))
+    return data.getvalue()

@@ -24,10 +24,15 @@ def report(request: Request, against: Path | None = None) -> int:
     against: an earlier report, to tell what has become of it.
     """
     path = Path(request.name)
+    if path.is_dir() and not against:
+        return checking.report(request)
     data = _read(path)
     if not _is_json(path, data):
         if against:
-            raise Mistake(f"--against: {path} is a trace; reports are compared (`doctor report {path} -o report.json`)")
+            raise Mistake(
+                f"--against: {path} is a trace, but only reports can be compared (`doctor report {path} -o "
+                "report.json` makes one)"
+            )
         return checking.report(request)
     return _render(request, _report(path, data), (str(against), _report(against, _read(against))) if against else None)
 
@@ -56,16 +61,14 @@ def _report(path: Path, data: bytes) -> Report | Reports:
     except ReportError as error:
         raise Mistake(f"{path}: {error}") from None
     if report.schema_version == WITHOUT_CHECKSUM:
-        print(
-            f"note: {path}: without a checksum, as an older doctor wrote it: an edit would not be seen", file=sys.stderr
-        )
+        print(f"note: {path}: has no checksum, as reports of older versions: edits cannot be detected", file=sys.stderr)
     return report
 
 
 def _render(request: Request, saved: Report | Reports, earlier: tuple[str, Report | Reports] | None) -> int:
     given = [name for name in _JUDGES if request.options.get(name) is not None]
     for name in (*given, *(name for name in _ACCEPTS if getattr(request.asked, name))):
-        instead = "a saved report is not judged again; a trace is (`doctor check --save-trace FILE`)"
+        instead = "a saved report cannot be judged again; a trace can (`doctor check --save-trace FILE`)"
         raise Mistake(f"--{name.replace('_', '-')}: {instead}")
     loaded = load_settings(request)
     asked = outputs.parse(loaded.settings.output_format, request.output_file, *filter(None, (loaded.file,)))
@@ -74,7 +77,7 @@ def _render(request: Request, saved: Report | Reports, earlier: tuple[str, Repor
         _check_compares(asked)
         if isinstance(saved, Reports) != isinstance(earlier[1], Reports):
             several, one = (request.name, earlier[0]) if isinstance(saved, Reports) else (earlier[0], request.name)
-            raise Mistake(f"--against: {several} holds reports on several targets, and {one} a report on one")
+            raise Mistake(f"--against: {several} has reports on several targets, and {one} on one")
     writing.tell(outputs.write(saved, asked, loaded.settings.color, earlier))
     if isinstance(saved, Reports):
         return saved.exit_code(request.asked.exit_zero)
@@ -87,4 +90,4 @@ def _check_compares(asked: Sequence[Output]) -> None:
     for output in asked:
         if output.format not in COMPARING:
             known = ", ".join(f"`{name}`" for name in COMPARING)
-            raise Mistake(f"--against: `{output.format}` tells of one report alone ({known} compare two)")
+            raise Mistake(f"--against: `{output.format}` shows a single report ({known} can compare two)")

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from autograd_doctor import config_file
-from autograd_doctor.command import checking, outputs, workflow, writing
+from autograd_doctor.command import checking, outputs, workflow
 from autograd_doctor.command.checking import Settled
+from autograd_doctor.command.complaints import complain
 from autograd_doctor.command.job import job_of
 from autograd_doctor.command.request import Request, load_settings, working_folder
 from autograd_doctor.findings import ExitCode
@@ -35,15 +36,15 @@ def check(request: Request) -> int:
     settled = [checking.settle(each) for each in requests]
     for each in settled:
         job_of(each.loaded, each.request, each.what)
+    settings = load_settings(request).settings
+    asked = outputs.parse(settings.output_format, request.output_file)
     failed: list[Mistake] = []
     reports = _judged([(each.name, one) for each, one in zip(listed, settled, strict=True)], failed)
     if reports.reports:
-        settings = load_settings(request).settings
-        failed += outputs.write(reports, outputs.parse(settings.output_format, request.output_file), settings.color)
+        _tell(outputs.write(reports, asked, settings.color), failed)
         workflow.summarize(reports, os.environ)
-    if reports.verdict != "interrupted":
-        writing.tell(failed)
-    return reports.exit_code(request.asked.exit_zero)
+    code = reports.exit_code(request.asked.exit_zero)
+    return ExitCode.USAGE if failed and code != ExitCode.INTERRUPTED else code
 
 
 def _listed(request: Request) -> list[Listed]:
@@ -57,7 +58,7 @@ def _listed(request: Request) -> list[Listed]:
         raise Mistake(f"nothing to check: {config_file.shown(file)} lists no `targets`; {_HOW}")
     if request.config is None and file.parent != here.resolve():
         name = config_file.shown(file)
-        raise Mistake(f"nothing to check here: the targets of {name} are checked in its folder, {file.parent}")
+        raise Mistake(f"nothing to check here: targets of {name} are checked from its folder, {file.parent}")
     return found
 
 
@@ -77,13 +78,14 @@ def _request(request: Request, listed: Listed, *, is_one_of_several: bool) -> Re
 
 def _check_can_be_several(request: Request) -> None:
     if request.save_trace:
-        raise Mistake("--save-trace: a trace is of one target: choose it with `--target`")
+        raise Mistake("--save-trace: a trace holds one target: choose it with `--target`")
     if this_rank(os.environ).are_several:
-        raise Mistake("several ranks run one program: choose a target of the settings with `--target`")
+        raise Mistake("several ranks can run only one program: choose a target of the settings with `--target`")
 
 
 def _judged(settled: Sequence[tuple[str, Settled]], failed: list[Mistake]) -> Reports:
-    """The reports on all; a mistake that only the run of a target shows keeps no other from being checked."""
+    """The reports on all. A mistake that only the run of a target shows is told there, and keeps no other from being
+    checked."""
     reports: list[Named] = []
     refused: list[str] = []
     with interrupts() as heard:
@@ -95,9 +97,8 @@ def _judged(settled: Sequence[tuple[str, Settled]], failed: list[Mistake]) -> Re
             except KeyboardInterrupt:
                 break
             except Mistake as mistake:
-                failed.append(mistake)
-                judged = checking.Judged(None, [])
-            failed += judged.failed
+                judged = checking.Judged(None, [mistake])
+            _tell(judged.failed, failed)
             if judged.report is None:
                 refused.append(name)
                 continue
@@ -107,3 +108,10 @@ def _judged(settled: Sequence[tuple[str, Settled]], failed: list[Mistake]) -> Re
     done = {*(each.name for each in reports), *refused}
     left = [name for name, _ in settled if name in refused or name not in done]
     return together(reports, left, interrupted=bool(heard.count))
+
+
+def _tell(mistakes: Sequence[Mistake], failed: list[Mistake]) -> None:
+    """At once: what comes later may be interrupted."""
+    for mistake in mistakes:
+        complain(mistake)
+    failed += mistakes

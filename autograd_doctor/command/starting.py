@@ -43,7 +43,7 @@ def start(folder: Path, script: str, ci: str) -> str:
         files[WORKFLOWS[ci]] = workflow(folder, ci, requirement())
     for name in files:
         if (folder / name).exists():
-            raise Mistake(f"{name}: is there already, and nothing was written")
+            raise Mistake(f"{name}: already exists; nothing was written")
     for name, text in files.items():
         _write(folder / name, text)
     return "\n".join(_said(folder, list(files), ci, programs)) + "\n"
@@ -99,7 +99,7 @@ def requirement() -> str:
 def _check_settings(folder: Path) -> None:
     there = config_file.in_folder(folder)
     if there is not None:
-        raise Mistake(f"{there.name}: holds settings already, and nothing was written")
+        raise Mistake(f"{there.name}: already has settings; nothing was written")
 
 
 def _imports_torch(path: Path) -> bool:
@@ -140,17 +140,17 @@ def _said(folder: Path, files: list[str], ci: str, programs: list[str]) -> Itera
     yield "next"
     if programs:
         found = programs[0] if len(programs) == 1 else f"these {plural(len(programs), 'program')}"
-        yield f"  say under `targets` in {SETTINGS} which arguments are passed to {found}"
+        yield f"  write under `targets` in {SETTINGS} which arguments {found} need"
     else:
-        yield f"  say under `targets` in {SETTINGS} what to check"
+        yield f"  write under `targets` in {SETTINGS} what to check"
     yield "  doctor check"
-    yield "  doctor check --write-baseline   to accept what is there, and fail on what is new"
+    yield "  doctor check --write-baseline   to accept current findings and fail on new ones"
     if ci not in WORKFLOWS:
         return
     if not requirement():
-        yield f"  say in {WORKFLOWS[ci]} where pip finds this doctor (DOCTOR): it was installed from a folder"
+        yield f"  say in {WORKFLOWS[ci]} where pip can find the doctor (DOCTOR): it was installed from a folder"
     if ci == "gitlab":
-        yield f"  take it in with `include: [{{local: {WORKFLOWS[ci]}}}]` in .gitlab-ci.yml"
+        yield f"  add `include: [{{local: {WORKFLOWS[ci]}}}]` to .gitlab-ci.yml"
     if not (folder / ".git").exists():
         top = WORKFLOWS[ci].partition("/")[0]
-        yield f"  {top}/ belongs into the root of your repository, which this folder is not: move it there"
+        yield f"  {top}/ must be in the root of your repository, and this folder is not the root: move it there"

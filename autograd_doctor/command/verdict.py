@@ -12,13 +12,17 @@ from autograd_doctor.command.add_ignores import add_ignores
 from autograd_doctor.command.baselines import Shelf
 from autograd_doctor.command.job import Job
 from autograd_doctor.command.outputs import Output
+from autograd_doctor.command.running import as_bytes
 from autograd_doctor.config import Invocation
 from autograd_doctor.events.run import Noted
-from autograd_doctor.findings import ExitCode
+from autograd_doctor.findings import ExitCode, Finding
+from autograd_doctor.launch import Recording
+from autograd_doctor.members import Member, numbered, of_trace
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.plan import Outcome, Ranks, Target
+from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.ranks import Talk
-from autograd_doctor.report import Report, from_json, to_json
+from autograd_doctor.recording import from_bytes
+from autograd_doctor.report import Report
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -32,38 +36,50 @@ def exit_code(judged: Report, exit_zero: bool) -> int:
     return 0 if exit_zero and judged.exit_code == ExitCode.FINDINGS else judged.exit_code
 
 
-def concluded(
-    trace: Trace, what: Target, outcome: Outcome, job: Job, asked: Invocation, failed: list[Mistake]
-) -> Report:
+def concluded(run: Recording, what: Target, job: Job, asked: Invocation, failed: list[Mistake]) -> Report:
     """The report, with comments and baseline as they were asked for.
 
     What cannot be written is added to `failed`, and what it would have changed is as before.
     """
-    from autograd_doctor.judging.several_ranks import together
-
-    others = _others(job.ranks)
-    judged = together(report_on(trace, what, outcome, job), others)
+    judged = report_on(run, what, job)
     if asked.add_ignore is not None and judged.findings and judged.verdict in _JUDGED:
         with writing.noting(failed):
             for said in add_ignores(judged, job.repository, asked.add_ignore):
                 print(f"note: {said}", file=sys.stderr)
-        judged = together(report_on(trace, what, outcome, job), others)
+        judged = report_on(run, what, job)
     if asked.write_baseline or asked.prune_baseline:
         shelf = None
         with writing.noting(failed):
             shelf = _brought_up_to_date(judged, job.shelf, asked)
         if shelf is not None:
             accepted = job.accepted._replace(baseline=shelf.before())
-            judged = together(report_on(trace, what, outcome, job._replace(accepted=accepted)), others)
+            judged = report_on(run, what, job._replace(accepted=accepted))
     return judged
 
 
-def report_on(trace: Trace, what: Target, outcome: Outcome, job: Job) -> Report:
-    """What the rules find in a trace."""
+def report_on(run: Recording, what: Target, job: Job) -> Report:
+    """What the rules find in what was recorded, of one process or of several."""
+    from autograd_doctor.judging.several_ranks import judge_together, with_starter
+
+    if not run.members:
+        return _on_one(run.trace, run.outcome, what, job)
+    report = judge_together(
+        run.members,
+        lambda member, between: _on_one(member.trace, member.outcome, what, job, between),
+        job.rules,
+        job.tunables,
+        fail_on=job.settings.fail_on,
+    )
+    if not run.has_starter:
+        return report
+    return with_starter(report, _on_one(run.trace, run.outcome, what, job))
+
+
+def _on_one(trace: Trace, outcome: Outcome, what: Target, job: Job, between: Sequence[Finding] = ()) -> Report:
     from autograd_doctor.engine import judge
 
     return judge(
-        Trace((*trace.events, *(Noted(text=text, rank=job.ranks.rank) for text in job.said))),
+        Trace((*trace.events, *(Noted(text=text, rank=trace.rank) for text in job.said))),
         job.rules,
         job.tunables,
         target=what,
@@ -71,34 +87,37 @@ def report_on(trace: Trace, what: Target, outcome: Outcome, job: Job) -> Report:
         min_steps=job.settings.min_steps,
         outcome=outcome,
         accepted=job.accepted,
+        between=between,
     )
 
 
-def of_another_rank(judged: Report, job: Job, failed: list[Mistake]) -> Report:
+def of_another_rank(run: Recording, what: Target, job: Job, failed: list[Mistake]) -> Report:
     """Rank 0 reports what another was found to have; what it cannot hear of, the other prints, unless it is healthy."""
     if job.ranks.hands_in:
-        Talk(job.ranks).hand_in(to_json(judged))
-    elif judged.exit_code != ExitCode.OK:
+        Talk(job.ranks).hand_in(as_bytes(run, what))
+    judged = report_on(run, what, job)
+    if not job.ranks.hands_in and judged.exit_code != ExitCode.OK:
         printed = [output for output in job.outputs if output.file is None]
         failed += outputs.write(judged, printed, job.settings.color)
     return judged
 
 
-def _others(ranks: Ranks) -> list[tuple[int, Report | None]]:
-    """What other ranks were found to have, as far as they can be heard of."""
-    if not ranks.folder:
-        return []
-    talk = Talk(ranks)
-    found = [(rank, from_json(said) if said else None) for rank, said in talk.handed_in(_FOR_OTHERS)]
+def with_others(run: Recording, job: Job) -> Recording:
+    """What was recorded here, and what other ranks have recorded, as far as they can be heard of."""
+    if job.ranks.rank or not job.ranks.folder:
+        return run
+    talk = Talk(job.ranks)
+    others = [of_trace(from_bytes(said)) for _, said in talk.handed_in(_FOR_OTHERS) if said]
     talk.end()
-    return found
+    own = run.members or [Member(0, job.ranks.size, run.trace, run.outcome, run.outcome.stacks)]
+    return run._replace(members=list(numbered([*own, *others])))
 
 
 def _brought_up_to_date(report: Report, shelf: Shelf, asked: Invocation) -> Shelf | None:
     """The baseline after a run that could be judged, written; None if the run says nothing of what is there."""
     file = config_file.shown(shelf.file)
     if report.verdict not in _JUDGED:
-        print(f"note: {file} was left as it is: {report.exit_reason}", file=sys.stderr)
+        print(f"note: {file} was not changed: {report.exit_reason}", file=sys.stderr)
         return None
     changed = baselines.accepting(shelf, report) if asked.write_baseline else baselines.pruned(shelf, report)
     baselines.write(changed)

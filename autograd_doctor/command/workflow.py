@@ -30,7 +30,7 @@ def summarize(report: Report | Reports, environment: Mapping[str, str]) -> None:
         room = _ROOM - before - 1
         fitting = several_within(report, room) if isinstance(report, Reports) else within(report, room)
         if before + len(fitting.text.encode()) >= _ROOM:
-            _note("it is full, and the report is not in it")
+            _note("it is full and lacks the report")
             return
         with file.open("a", encoding="utf-8") as summary:
             summary.write(f"\n{fitting.text}" if before else fitting.text)
@@ -38,7 +38,7 @@ def summarize(report: Report | Reports, environment: Mapping[str, str]) -> None:
         _note(f"cannot be written: {error.strerror}")
         return
     if fitting.left_out:
-        _note(f"it lacks the details of {plural(fitting.left_out, 'finding')}, for which there is no room")
+        _note(f"it has no room for the details of {plural(fitting.left_out, 'finding')}")
 
 
 def _note(said: str) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from autograd_doctor import recording
+from autograd_doctor import recording, system
 from autograd_doctor.mistakes import Mistake
 
 _SOURCES = (".py", ".pyw", ".pyi", ".ipynb")
@@ -49,7 +49,7 @@ def check(file: Path, kind: Literal["report", "trace"], *others: Path) -> None:
         with file.open("rb") as there:
             head = there.read(HEAD)
     except OSError as error:
-        raise Mistake(f"{file}: not written: what is there cannot be read: {error.strerror}") from None
+        raise Mistake(f"{file}: not written: the existing file cannot be read: {error.strerror}") from None
     if head and not (is_report(head) if kind == "report" else is_trace(head)):
         raise _refusal(file, kind)
 
@@ -95,7 +95,7 @@ def _check_writable(file: Path) -> None:
 
 
 def _refusal(file: Path, kind: str = "report") -> Mistake:
-    return Mistake(f"{file}: not written: it is there already, and is no {kind} that may be replaced")
+    return Mistake(f"{file}: not written: it already exists and is not a {kind} that may be replaced")
 
 
 def _is_stream(file: Path) -> bool:
@@ -122,13 +122,13 @@ def _replace(file: Path, data: bytes) -> None:
 
 def _make(file: Path, data: bytes, like: os.stat_result | None) -> None:
     """A new file, with the mode and owner of the one whose place it takes."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.BINARY, 0o666)
     try:
         _write_all(descriptor, data)
         if like is not None:
             with suppress(PermissionError):
-                os.fchown(descriptor, like.st_uid, like.st_gid)
-            os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+                system.give(descriptor, like.st_uid, like.st_gid)
+            system.set_mode(descriptor, stat.S_IMODE(like.st_mode))
     finally:
         os.close(descriptor)
 

@@ -92,8 +92,9 @@ class IdleOutputSeen(Event, frozen=True):
     step.
 
     compared: with data that it was not made of, as a score is, or it left torch where it may have been. borrowed: the
-    module ran with other weights in the place of its own. grad_enabled: it may have had a graph. Said once of each line
-    and answer.
+    module ran with other weights in the place of its own. grad_enabled: it may have had a graph. meant: what came of
+    it had a part in training, or its inputs came again before the next step: at the same line, in eval mode, or in a
+    pass that trains. Said once of each line and answer.
     """
 
     module: int
@@ -101,6 +102,7 @@ class IdleOutputSeen(Event, frozen=True):
     compared: bool
     borrowed: bool = False
     grad_enabled: bool = False
+    meant: bool = False
 
 
 class IdleForwardUsed(Event, frozen=True):

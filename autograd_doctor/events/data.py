@@ -214,8 +214,9 @@ class InputsAlike(Event, frozen=True):
 class WorkersAlike(Event, frozen=True):
     """Workers of a loader delivered the same batch one after the other, to the bit; those of other rounds differed.
 
-    alike: in how many of the rounds in which each had its turn. location: the line that built the loader. stream: its
-    data set is of the iterable kind.
+    alike: in how many of the rounds in which each had its turn, and in which they were not asked for the same samples.
+    location: the line that built the loader. stream: its data set is of the iterable kind. copied: reading a sample
+    draws from a generator that each worker has a copy of, or they were set up by a function of the program's.
     """
 
     location: Location | None
@@ -225,6 +226,7 @@ class WorkersAlike(Event, frozen=True):
     rounds: int
     alike: int
     stream: bool
+    copied: bool
 
 
 class GeneratorCopied(Event, frozen=True):
@@ -359,7 +361,10 @@ class SeedRepeated(Event, frozen=True):
 
 
 class WeightsLoaded(Event, frozen=True):
-    """A `load_state_dict` gave parameters their values, after `step` steps: those that came into view by the next."""
+    """Parameters got values that were learned elsewhere, after `step` steps: those that came into view by the next.
+
+    A `load_state_dict` gave them; before the first step, also a file that was read, or what nobody saw made.
+    """
 
     parameters: list[int]
 

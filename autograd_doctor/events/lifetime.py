@@ -78,8 +78,9 @@ class SnapshotKept(Event, frozen=True):
     used_at_once: it was saved to a file or loaded into a module in the very step in which it was taken.
     loaded_back: the program loaded it into the module whose weights it is; also told where none has changed since.
     regular: the line took the last few at even distances, so that each may be a candidate that the next one replaces.
-    others_used: some that the line took were used at once. read_in_a_row: in how many steps, one after the other, the
-    program took in what it holds, weight by weight, as an average or a mirror does.
+    others_used: some that the line took were used at once. computed_with: in a later step, an operation took it in that
+    was no copy. read_in_a_row: in how many steps, one after the other, the program took in what it holds, weight by
+    weight, as an average or a mirror does.
     """
 
     holder: str
@@ -90,6 +91,7 @@ class SnapshotKept(Event, frozen=True):
     loaded_back: bool = False
     regular: bool = False
     others_used: bool = False
+    computed_with: bool = False
     read_in_a_row: int = 0
 
 

@@ -432,13 +432,15 @@ class PaddedTargetsSeen(Event, frozen=True):
 class PaddingRead(Event, frozen=True):
     """The last position was read of sequences that are filled up at the end, and a backward came through what was read.
 
-    padded: in how many of the `sequences` this position is only filled up. declared: what said so, at `declared_at`: an
-    "embedding" by its `padding_idx`, "pad_sequence", or "pad_packed_sequence" by the lengths.
+    padded: in how many of the `sequences` this position is only filled up. is_state: it is the final state of a
+    recurrent layer that went through it. declared: what said so, at `declared_at`: an "embedding" by its `padding_idx`,
+    "pad_sequence", or "pad_packed_sequence" by the lengths.
     """
 
     name: str
     sequences: int
     padded: int
+    is_state: bool
     declared: str
     location: Location | None
     declared_at: Location | None
@@ -511,7 +513,8 @@ class LossSignSeen(Event, frozen=True):
 
     negated: what is minimised is its negative, up to constants, positive weights and what is made of parameters alone.
     operation, bounded_at: what made it. is_loss: that is a loss function of torch. negated_at: where its sign was
-    changed last. maximises: the optimizer that holds the parameters and climbs. Told when it is new for a line.
+    changed last. maximises: the optimizer that holds the parameters and climbs. limited: it cannot grow for ever, as
+    the distance of unit vectors cannot. Told when it is new for a line.
     """
 
     backward: int
@@ -522,6 +525,7 @@ class LossSignSeen(Event, frozen=True):
     bounded_at: Location | None = None
     negated_at: Location | None = None
     maximises: int | None = None
+    limited: bool = False
 
 
 class ObjectiveMinimised(Event, frozen=True):

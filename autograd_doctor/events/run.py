@@ -15,13 +15,16 @@ from autograd_doctor.plan import Assumption, Outcome, Target
 class RecordingStarted(Event, frozen=True):
     """The header of a trace: who recorded it, and what was asked for.
 
-    tool: version of the doctor. began: seconds since 1970. rules: codes of those selected. needs: names of the events
-    that they ask for. steps, seconds, max_seconds, batches_per_epoch: see `Plan`.
+    tool: version of the doctor. process: its number on this machine, `host`. began: seconds since 1970. rules: codes of
+    those selected. needs: names of the events that they ask for. steps, seconds, max_seconds, batches_per_epoch: see
+    `Plan`.
     """
 
     tool: str
     began: float
     world_size: int = 1
+    process: int = 0
+    host: str = ""
     rules: list[str] = []
     needs: list[str] = []
     steps: int = 0
@@ -143,9 +146,31 @@ class MoreDetailNeeded(Event, frozen=True):
 
 
 class ProcessStarted(Event, frozen=True):
-    """The program started another process, which is not watched: forked, spawned, or Python as a command."""
+    """The program started another process: forked, spawned, or Python as a command.
+
+    watched: it writes a trace of its own, should it train.
+    """
 
     how: Literal["fork", "spawn", "forkserver", "command"]
+    watched: bool = False
+
+
+class ProcessEnded(Event, frozen=True):
+    """The program learned that a process of its own did not end well. exit_code: minus the signal that killed it."""
+
+    process: int
+    exit_code: int
+
+
+class RankJoined(Event, frozen=True):
+    """This process is one rank of several: as its launcher says, or the group of processes that it has joined.
+
+    local_rank: among those on its machine, -1 where nobody says.
+    """
+
+    joined: int
+    world_size: int
+    local_rank: int = -1
 
 
 class CheckEnded(Event, frozen=True):

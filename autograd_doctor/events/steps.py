@@ -245,6 +245,20 @@ class BatchDrawn(Event, frozen=True):
     cut: bool = False
 
 
+class PassesCounted(Event, frozen=True):
+    """All passes over a loader, told when the run ends.
+
+    batches: that were drawn in them. length: of one, if it has one. batch_size, samples: of a batch, and of one pass.
+    """
+
+    loader: int
+    passes: int
+    batches: int
+    length: int | None = None
+    batch_size: int | None = None
+    samples: int | None = None
+
+
 class LengthShortened(Event, frozen=True):
     """A framework that plans by `len(loader)` was told that a loader holds fewer batches than it does."""
 

@@ -18,7 +18,7 @@ class ParameterSeen(Event, frozen=True):
     `ModuleList`, `ModuleDict`, `ParameterList` …), any of which may be called; "" for all others.
     replaces: the parameter that was seen before at the same path from the same module object.
     registered_at: the line that gave it to a module, or built the layer that it belongs to. called_from: the outermost
-    call of the program that led there, if it is another line.
+    call of the program that led there, if it is another line. elsewhere: other ranks hold all of its values.
     """
 
     parameter: int
@@ -33,6 +33,7 @@ class ParameterSeen(Event, frozen=True):
     replaces: int | None = None
     registered_at: Location | None = None
     called_from: Location | None = None
+    elsewhere: bool = False
 
 
 class DevicesUsed(Event, frozen=True):

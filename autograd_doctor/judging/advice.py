@@ -35,29 +35,32 @@ def advice(report: Report, trace: Trace) -> list[str]:
 def _of_a_failure(report: Report) -> str:
     run = report.run
     if run.stopped_by == "exited" and run.program_exit == _USAGE and not run.steps and _arguments(report):
-        return f"programs exit with {_USAGE} that were given wrong arguments; {_arguments(report)}"
-    return "make the program run by itself: what it wrote before it ended says why it failed"
+        return f"exit status {_USAGE} usually means wrong arguments; {_arguments(report)}"
+    return "make the program run without the doctor first: its own output says why it failed"
 
 
 def _unjudged(report: Report, trace: Trace) -> Iterator[str]:
     run = report.run
     if damaged := trace.of(RecordingDamaged):
-        yield from ["make room on that disk, and check again"] * any(event.full for event in damaged)
+        yield from ["free space on that disk, and check again"] * any(event.full for event in damaged)
     elif run.stopped_by == "time":
-        reach = "" if run.steps else "let the program reach its training sooner, or "
-        yield f"{reach}raise `--max-seconds`, so that more is seen"
+        reach = "" if run.steps else "let the program start training sooner, or "
+        yield f"{reach}raise `--max-seconds` to see more"
     elif run.steps:
         return
     elif run.processes_started:
-        yield "have the program train in one process"
+        yield "let the program train in one process"
     elif run.stopped_by in ("hung", "timeout"):
-        yield "if the program is only slow to begin with its training, raise `--timeout`"
+        yield "if the program is only slow to start training, raise `--timeout`"
     elif trace.end is None:
         return
     elif report.target.block is not UNSET:
-        yield "take the steps within the block: nothing else is watched"
+        yield "run the training steps inside the block: nothing else is watched"
     elif run.micro_batches:
-        yield f"have an optimizer step: {plural(run.micro_batches, 'backward')} ran, and what is judged are steps"
+        yield (
+            f"call an optimizer's `step()`: {plural(run.micro_batches, 'backward')} ran, but the doctor judges "
+            "optimizer steps"
+        )
     else:
         yield from _untrained(report)
 
@@ -70,18 +73,18 @@ def _untrained(report: Report) -> Iterator[str]:
     customs = [each.name for each in body if isinstance(each, ast.ClassDef) and _is_custom(each)]
     if report.run.optimizers:
         first = report.run.optimizers[0]
-        yield f"the program ended by itself before it took a step of `{first.name or first.kind}`: see why"
+        yield f"the program ended before the first step of `{first.name or first.kind}`: find out why"
     elif functions:
-        yield f"the program ended by itself, and trained nothing; {_call(name, functions)}"
+        yield f"the program ended without training; {_call(name, functions)}"
     elif customs:
-        yield f"a custom function is checked by itself: `doctor gradcheck {shlex.quote(name)}:{customs[0]}`"
+        yield f"to check the custom function alone: `doctor gradcheck {shlex.quote(name)}:{customs[0]}`"
         return
     else:
-        yield "the program ended by itself, and trained nothing: name the one that trains"
+        yield "the program ended without training: name the one that trains"
     if functions and _is_for_pytest(name, functions):
-        yield "pytest runs such a file: there, the fixture `doctor` judges a training (`doctor.assert_healthy(train)`)"
+        yield "this is a pytest file: in it, the fixture `doctor` judges a training (`doctor.assert_healthy(train)`)"
     elif len(report.target.argv) < _WITH_ARGUMENTS and (said := _arguments(report)):
-        yield f"if it trains only when it is asked to, {said}"
+        yield f"if it needs arguments to train, {said}"
 
 
 def _call(name: str, functions: list[ast.FunctionDef]) -> str:
@@ -90,7 +93,7 @@ def _call(name: str, functions: list[ast.FunctionDef]) -> str:
     sets = "".join(f" --set {each}=…" for each in _required(chosen))
     others = [f"`{each.name}`" for each in functions if each is not chosen]
     also = f"; there is also {', '.join(others[:_NAMED])}" if others else ""
-    return f"a function of it can be checked: `doctor check {shlex.quote(name)}:{chosen.name}{sets}`{also}"
+    return f"to check one of its functions: `doctor check {shlex.quote(name)}:{chosen.name}{sets}`{also}"
 
 
 def _body(path: Path) -> list[ast.stmt]:
@@ -127,9 +130,9 @@ def _arguments(report: Report) -> str:
     """Where arguments go, empty if they go nowhere."""
     target = report.target
     if target.script is not UNSET:
-        return f"arguments go after it: `doctor check {shlex.quote(target.script)} --name value`"
+        return f"put arguments after it: `doctor check {shlex.quote(target.script)} --name value`"
     if target.module is not UNSET:
-        return f"arguments go after it: `doctor check -m {target.module} --name value`"
+        return f"put arguments after it: `doctor check -m {target.module} --name value`"
     if target.call is not UNSET:
-        return f"arguments are given by name: `doctor check {shlex.quote(target.call)} --set NAME=VALUE`"
+        return f"pass arguments by name: `doctor check {shlex.quote(target.call)} --set NAME=VALUE`"
     return ""

@@ -45,7 +45,7 @@ class Coverage:
         if worst and worst.blind and not worst.failure and self._is_damaged:
             return worst._replace(reason="the recording ends too early")
         if worst and worst.blind and not worst.failure and self._selected and rule.code not in self._selected:
-            return worst._replace(reason="not recorded: the program ran with other rules selected")
+            return worst._replace(reason="not recorded: other rules were selected when the program ran")
         return worst
 
 
@@ -56,6 +56,7 @@ class _Rank:
         self._attached: dict[str, InstrumentAttached] = {}
         self._failed: dict[str, InstrumentFailed] = {}
         self._limited: dict[str, InstrumentLimited] = {}
+        self._known: dict[str, list[Obstacle]] = {}
         for event in happened:
             if isinstance(event, InstrumentAttached):
                 self._attached[event.instrument] = event
@@ -66,11 +67,17 @@ class _Rank:
 
     def obstacles(self, rule: Rule) -> Iterator[Obstacle]:
         for name in (event.__name__ for event in rule.needs):
-            emitting = [instrument for instrument, attached in self._attached.items() if name in attached.emits]
-            if not emitting:
-                yield from self._not_recorded(name)
-            for instrument in self._with_required(emitting):
-                yield from self._of(instrument)
+            if name not in self._known:
+                self._known[name] = list(self._to(name))
+            yield from self._known[name]
+
+    def _to(self, event: str) -> Iterator[Obstacle]:
+        """What stood in the way of events of one kind."""
+        emitting = [instrument for instrument, attached in self._attached.items() if event in attached.emits]
+        if not emitting:
+            yield from self._not_recorded(event)
+        for instrument in self._with_required(emitting):
+            yield from self._of(instrument)
 
     def _not_recorded(self, event: str) -> Iterator[Obstacle]:
         """An instrument that could not be attached never said what it would have emitted: it may have been this."""
@@ -84,7 +91,7 @@ class _Rank:
         elif instrument not in self._attached:
             yield Obstacle(f"`{instrument}` was not attached", blind=False, failure=True)
         if limited := self._limited.get(instrument):
-            yield Obstacle(f"`{instrument}` saw less: {limited.reason}", blind=False, failure=False)
+            yield Obstacle(f"`{instrument}` could not see everything: {limited.reason}", blind=False, failure=False)
 
     def _with_required(self, instruments: Iterable[str]) -> Iterator[str]:
         """Instruments and, of each, those that it reads, and those that these read."""

@@ -14,13 +14,14 @@ from autograd_doctor.judging.coverage import Coverage, Obstacle
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 
-_ASSUMED = "the doctor chose how to train"
+NOT_COMPARED = "ranks were not compared"
+_ASSUMED = "the doctor, not the program, chose how to train"
 RULE_CRASHED = "AD000"
 
 
 @dataclass
 class Examination:
-    """`ran` holds codes, `skipped` maps codes to reasons; a rule is in exactly one of them.
+    """`ran` holds codes, `skipped` maps codes to reasons; a rule is in one of them, unless it compares ranks.
 
     crashed: codes of the rules that failed themselves. unchecked: codes of the rules for errors that a failure of
     an instrument kept from judging, by that failure.
@@ -38,6 +39,12 @@ def examine(trace: Trace, rules: Sequence[Rule], tunables: Mapping[str, Mapping[
     examination, coverage = Examination(), Coverage(trace)
     assumed = {part for event in trace.of(ModelAssumed) for part in event.assumption.parts}
     for rule in sorted(rules, key=lambda rule: rule.code):
+        if rule.examine_ranks is not None:
+            # Of a program alone there is nothing to say; ranks are compared when each has been judged by itself.
+            if trace.world_size > 1:
+                obstacle = coverage.obstacle(rule)
+                examination.skipped[rule.code] = obstacle.reason if obstacle else NOT_COMPARED
+            continue
         if rule.about in assumed:
             examination.skipped[rule.code] = _ASSUMED
             continue
@@ -68,9 +75,9 @@ def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination
     try:
         findings.extend(rule.examine(trace, tunables))
     except Exception as error:
-        examination.skipped[rule.code] = "the rule itself crashed"
+        examination.skipped[rule.code] = "the rule crashed"
         examination.crashed.append(rule.code)
-        findings.append(_rule_crashed(rule, error))
+        findings.append(rule_crashed(rule, error))
     else:
         if missing and not findings:
             examination.skipped[rule.code] = _not_seen(missing[0], trace)
@@ -87,7 +94,8 @@ def _not_seen(phase: str, trace: Trace) -> str:
     return f"no {phase} without gradients was seen" if ran_in_eval else f"no {phase} was seen"
 
 
-def _rule_crashed(rule: Rule, error: Exception) -> Finding:
+def rule_crashed(rule: Rule, error: Exception) -> Finding:
+    """What is said where it was to find something itself."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return Finding(
         code=RULE_CRASHED,

@@ -60,7 +60,7 @@ def environment(trace: Trace) -> Environment:
         torch=started.torch,
         device=" and ".join(used[-1].kinds) if used else started.device,
         packages=dict(started.packages),
-        world_size=max((each.world_size for each in trace.of(RecordingStarted)), default=1),
+        world_size=trace.world_size,
     )
 
 
@@ -83,7 +83,7 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
         phases_not_seen=[phase for phase in PHASES if phase not in trace.phases],
         stopped_by=_stopped_by(trace, outcome),
         program_exit=_program_exit(trace, outcome),
-        processes_started=len(trace.of(ProcessStarted)),
+        processes_started=sum(not started.watched for started in trace.of(ProcessStarted)),
         seconds=seconds if math.isfinite(seconds) else 0.0,
     )
 
@@ -138,12 +138,14 @@ def notes(trace: Trace, outcome: Outcome) -> list[str]:
     said += list(_cut_short(trace))
     said += [f"`{each.instrument}` failed in `{each.look}`: {each.error}" for each in trace.of(InstrumentFailed)]
     if outcome.first_run is not None:
-        said.append(f"in a first run, {outcome.first_run.how}; this is a second run, with {outcome.first_run.wanted}")
+        said.append(f"in the first run, {outcome.first_run.how}; this is a second run, with {outcome.first_run.wanted}")
     if outcome.lingered:
-        said.append(f"the program came to its end, and its process went on and was ended after {outcome.seconds:.0f} s")
+        said.append(
+            f"the program finished, but its process did not exit and was terminated after {outcome.seconds:.0f} s"
+        )
     elif outcome.timed_out or outcome.stacks:
         running = f"; this was running:\n{outcome.stacks.rstrip()}" if outcome.stacks else ""
-        said.append(f"the program hung and was ended{running}")
+        said.append(f"the program hung and was terminated{running}")
     return said
 
 
@@ -153,4 +155,4 @@ def _cut_short(trace: Trace) -> Iterator[str]:
     for asked in trace.of(RecordingStarted):
         if trace.end is not None and trace.end.reason == "time" and 0 < taken < asked.steps:
             limit = f"after {asked.max_seconds:g} s (`--max-seconds`)"
-            yield f"{taken} of the {asked.steps} steps asked for were seen: the time was up {limit}"
+            yield f"{taken} of the {asked.steps} requested steps were seen: time ran out {limit}"

@@ -71,4 +71,4 @@ def _stale(stale: Sequence[Known], path: str) -> str:
     count = sum(known.count for known in stale)
     names = f"{', '.join(named[:_MOST_NAMED])}{more}"
     are = f"{plural(count, 'finding')} of {path} {'is' if count == 1 else 'are'} stale"
-    return f"{are}, fixed or ignored by now ({names}): `--prune-baseline` takes {'it' if count == 1 else 'them'} out"
+    return f"{are}, fixed or ignored by now ({names}): `--prune-baseline` removes {'it' if count == 1 else 'them'}"

@@ -23,11 +23,11 @@ def unexplained(trace: Trace, outcome: Outcome, stopped_by: StoppedBy) -> Iterat
         return
     missed = ""
     if first.lacked == "operations" and not (trace.tells_first_cause or trace.crash):
-        missed = "did not show it"
+        missed = "did not reproduce it"
     elif first.lacked == "whole passes" and stopped_by in ("steps", "time") and not _came_as_far(trace, first):
-        missed = "did not come as far"
+        missed = "did not get as far"
     if missed:
-        yield f"in a first run, {first.how}; a second run, with {first.wanted}, {missed}"
+        yield f"in the first run, {first.how}; a second run, with {first.wanted}, {missed}"
 
 
 def _came_as_far(trace: Trace, first: FirstRun) -> bool:
@@ -41,8 +41,8 @@ def _non_finite(trace: Trace) -> Iterator[str]:
     """Losses that were not finite. Those that a gradient scaler has tried out do no harm."""
     needed = next(iter(trace.of(MoreDetailNeeded)), None)
     if needed is not None:
-        yield f"there was a {needed.what} in step {needed.step}, whose operations were not recorded"
+        yield f"a {needed.what} occurred in step {needed.step}, whose operations were not recorded"
     elif not any(used.found_inf for used in trace.of(ScalerUsed)):
         spoiled = sum(followed.non_finite for followed in trace.of(LossesFollowed))
         if spoiled:
-            yield f"a loss was not finite in {plural(spoiled, 'backward')}, and nothing tells why"
+            yield f"a loss was not finite in {plural(spoiled, 'backward')}, and no rule explains it"

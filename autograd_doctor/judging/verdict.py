@@ -48,7 +48,7 @@ def decide(
     failing = _failing(findings, fail_on)
     explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
     if run.stopped_by == "interrupted":
-        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {plural(run.steps, 'step')}"
+        return "interrupted", ExitCode.INTERRUPTED, f"interrupted after {plural(run.steps, 'step')}"
     if run.steps == 0 and not explained and _failed(run):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
     if failing:
@@ -90,7 +90,11 @@ def decide_on_function(
         return "not-judged", ExitCode.NOT_JUDGED, open_question.reason
     if not judged:
         slow = run.stopped_by in ("time", "timeout")
-        return "not-judged", ExitCode.NOT_JUDGED, "it took too long" if slow else "the run ended before it was called"
+        return (
+            "not-judged",
+            ExitCode.NOT_JUDGED,
+            "it took too long" if slow else ("the run ended before the function was called"),
+        )
     if all(event.verdict == "right" for event in judged):
         return "passed", ExitCode.OK, _right(judged)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}`"
@@ -100,6 +104,12 @@ def outdated(baseline: BaselineFacts) -> Decision:
     """What a gate says that wants its baseline kept up to date."""
     gone = plural(baseline.stale, "finding")
     return "faults", ExitCode.FINDINGS, f"stale: {gone} of {baseline.path} (`--strict-baseline`)"
+
+
+def faults(findings: Sequence[ReportedFinding], fail_on: str) -> Decision | None:
+    """What findings alone decide, None if none of them fails the check."""
+    failing = _failing(findings, fail_on)
+    return _faults(failing, findings, fail_on) if failing else None
 
 
 def _faults(failing: Sequence[ReportedFinding], findings: Sequence[ReportedFinding], fail_on: str) -> Decision:
@@ -117,14 +127,14 @@ def _not_seen(run: Run, doubts: Doubts) -> str:
         return "; ".join(doubts.missing)
     for failure, codes in doubts.unchecked.items():
         more = f" and {len(codes) - 4} more" if len(codes) > 4 else ""
-        return f"{failure}, which leaves {', '.join(codes[:4])}{more} unchecked"
+        return f"{failure}, so {', '.join(codes[:4])}{more} could not be checked"
     return ""
 
 
 def _right(judged: Sequence[FunctionJudged]) -> str:
     twice = any(event.double for event in judged)
     what = "first and second derivatives agree" if twice else "its gradient agrees"
-    return f"{what} with difference quotients on {' and '.join(map(tensor, judged[0].judged_on))}"
+    return f"{what} with finite differences on {' and '.join(map(tensor, judged[0].judged_on))}"
 
 
 def _failing(findings: Sequence[ReportedFinding], fail_on: str) -> list[ReportedFinding]:
@@ -165,12 +175,15 @@ def _signal_name(number: int) -> str:
 
 def _too_few(run: Run, min_steps: int) -> str:
     if run.steps:
-        return f"only {plural(run.steps, 'step')} of training seen, {min_steps} are needed to judge"
+        return f"only {plural(run.steps, 'step')} of training seen, {min_steps} are needed"
     if run.stopped_by in ("hung", "timeout"):
         return "no training step was seen before the program hung"
     if run.micro_batches:
-        return f"{plural(run.micro_batches, 'backward')} ran, and no step of an optimizer came to its end"
+        return f"{plural(run.micro_batches, 'backward')} ran, but no optimizer step completed"
     if run.processes_started:
         others = "another process" if run.processes_started == 1 else f"{run.processes_started} other processes"
-        return f"no training step was seen in this process, and the program started {others}, which nothing watches"
+        return (
+            f"no training step was seen in this process, and the program started {others}, which the doctor did not "
+            "watch"
+        )
     return "no training step was seen"

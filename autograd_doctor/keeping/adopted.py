@@ -6,18 +6,16 @@ Source: prctl(2), PR_SET_CHILD_SUBREAPER. Where the system has none, nothing is 
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple, Self
 
-from autograd_doctor.keeping.processes import PROCESSES, stats
+from autograd_doctor import system
+from autograd_doctor.keeping.processes import stats
+from autograd_doctor.system import PROCESSES
 
-_PR_SET_CHILD_SUBREAPER = 36
-_PR_GET_CHILD_SUBREAPER = 37
 _ROUNDS = 50
 _PAUSE = 0.02
 
@@ -37,13 +35,13 @@ class Adopted:
     """
 
     def __enter__(self) -> Self:
-        self._did_before = _is_subreaper()
+        self._did_before = system.is_subreaper()
         self._before = {child.number for child in _children()}
-        _be_subreaper(True)
+        system.be_subreaper(True)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _be_subreaper(self._did_before)
+        system.be_subreaper(self._did_before)
 
     def end(self) -> None:
         """Kill them, and again those that they leave behind."""
@@ -51,7 +49,7 @@ class Adopted:
             found = [child.number for child in _children() if self._is_adopted(child)]
             for number in found:
                 with suppress(ProcessLookupError, PermissionError):
-                    os.kill(number, signal.SIGKILL)
+                    os.kill(number, system.KILL)
                 with suppress(ChildProcessError):
                     os.waitpid(number, os.WNOHANG)
             if not found:
@@ -60,7 +58,7 @@ class Adopted:
 
     def _is_adopted(self, child: _Process) -> bool:
         known = child.number in self._before or child.number in our_processes
-        return not known and child.session != os.getsid(0)
+        return not known and child.session != system.session_of(0)
 
 
 def _children() -> Iterator[_Process]:
@@ -68,15 +66,3 @@ def _children() -> Iterator[_Process]:
         for number, (_state, parent, _group, session, *_) in stats():
             if int(parent) == os.getpid():
                 yield _Process(number, int(session))
-
-
-def _is_subreaper() -> bool:
-    answer = ctypes.c_int()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer))
-    return bool(answer.value)
-
-
-def _be_subreaper(whether: bool) -> None:
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(whether), 0, 0, 0)

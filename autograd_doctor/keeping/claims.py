@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.keeping.book import Book, is_in
 from autograd_doctor.keeping.descendants import MARK
@@ -77,7 +78,7 @@ class Claims:
         if self._above is None:
             yield
             return
-        lock = os.open(self._above / _TURNS, APPEND | os.O_NOFOLLOW, 0o600)
+        lock = os.open(self._above / _TURNS, APPEND | system.NO_LINK, 0o600)
         try:
             wait_for(lock)
             yield
@@ -98,16 +99,16 @@ class Claims:
 
     def wait(self, other: Path, path: str) -> None:
         """Until the other check is over. Raises `OSError` where that takes too long, or would take for ever."""
-        _say(f"note: another check has changed {path}; this one waits until that one is over")
+        _say(f"note: another check has changed {path}; this one waits until that check ends")
         until = CLOCK.monotonic() + _LONGEST_WAIT
         said = self._scratch / _WAITS
         try:
             while not self._is_over(other):
                 said.write_text(str(other))
                 if self._is_for_ever(other):
-                    raise OSError("another check has changed it, and waits for what this one has changed")
+                    raise OSError("another check has changed it, and waits for a file that this check has changed")
                 if CLOCK.monotonic() > until:
-                    raise OSError(f"another check has changed it, and was not over after {_LONGEST_WAIT:.0f} s")
+                    raise OSError(f"another check has changed it, and had not ended after {_LONGEST_WAIT:.0f} s")
                 CLOCK.sleep(_BETWEEN_LOOKS)
         finally:
             said.unlink(missing_ok=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+
+from autograd_doctor import system
 
 MARK = "_AUTOGRAD_DOCTOR_RUN"
 """A variable of the child's environment, which every process that it starts inherits."""
@@ -17,8 +18,7 @@ _PAUSE = 0.02
 
 def end_all(leader: int, mark: str) -> None:
     """Kill the session of the child, and all that left it. Again until nothing is found: processes start others."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
+    system.signal_all(leader, system.KILL)
     _end_marked(mark)
 
 
@@ -38,7 +38,7 @@ def _end_marked(mark: str) -> None:
         found = _marked(mark)
         for process in found:
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(process, signal.SIGKILL)
+                os.kill(process, system.KILL)
         if not found:
             return
         time.sleep(_PAUSE)
@@ -46,12 +46,18 @@ def _end_marked(mark: str) -> None:
 
 def _marked(mark: str) -> list[int]:
     """The living processes with a mark; none where the system does not show environments."""
-    sign = f"{MARK}={mark}".encode()
-    numbers = [int(entry) for entry in _listed("/proc") if entry.isdigit()]
-    return [number for number in numbers if number != os.getpid() and sign in _environment(number)]
+    numbers = [int(entry) for entry in _listed(system.PROCESSES) if entry.isdigit()]
+    return [number for number in numbers if number != os.getpid() and mark in marks_of(number)]
 
 
-def _listed(folder: str) -> list[str]:
+def marks_of(process: int) -> list[str]:
+    """The mark of a process, if it has one."""
+    sign = f"{MARK}="
+    found = (os.fsdecode(each) for each in _environment(process))
+    return [each.removeprefix(sign) for each in found if each.startswith(sign)]
+
+
+def _listed(folder: Path) -> list[str]:
     with suppress(OSError):
         return os.listdir(folder)
     return []
@@ -60,5 +66,5 @@ def _listed(folder: str) -> list[str]:
 def _environment(process: int) -> list[bytes]:
     """Those of others, and of processes that have ended, cannot be read or are empty."""
     with suppress(OSError):
-        return Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        return (system.PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
     return []

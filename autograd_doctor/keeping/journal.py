@@ -6,7 +6,6 @@ It is written by the child and the processes that it forks, which take turns, an
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import stat
@@ -18,6 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 
 _JOURNAL = "journal"
@@ -163,7 +163,7 @@ Record = (
     | Claimed
     | Stash
 )
-APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | system.BINARY
 
 
 class Journal:
@@ -244,15 +244,9 @@ class Journal:
 def wait_for(lock: int) -> None:
     """Have the lock of an open file. Raises `TimeoutError` where another process keeps it for long."""
     until = CLOCK.monotonic() + _LONGEST_TURN
-    while True:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EAGAIN):
-                raise
+    while not system.take_turn(lock):
         if CLOCK.monotonic() > until:
-            raise TimeoutError(errno.ETIMEDOUT, f"another process has kept files for {_LONGEST_TURN:.0f} s")
+            raise TimeoutError(errno.ETIMEDOUT, f"another process has been saving files for {_LONGEST_TURN:.0f} s")
         CLOCK.sleep(_BETWEEN_TRIES)
 
 

@@ -1,4 +1,4 @@
-"""What Linux says of processes and threads."""
+"""What the system says of processes and threads, if it does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-PROCESSES = Path("/proc")
+from autograd_doctor.system import PROCESSES
 
 
 def stats(folder: Path = PROCESSES) -> Iterator[tuple[int, list[str]]]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from autograd_doctor import system
 from autograd_doctor.keeping.book import Book
 from autograd_doctor.keeping.journal import Journal, Kept, PuttingBack, State
 from autograd_doctor.keeping.processes import open_for_writing
@@ -109,7 +110,7 @@ class _Work:
         try:
             above = os.path.dirname(path)
             if os.path.realpath(above) != above:
-                raise OSError("a link has taken the place of its folder")
+                raise OSError("its folder was replaced by a link")
             step(path)
         except Exception as error:
             why = error.strerror if isinstance(error, OSError) else None
@@ -143,7 +144,7 @@ class _Work:
     def _leave(self, path: str) -> None:
         """Somebody else has put it there. Raises `OSError` if that was another check, which will put it back itself."""
         if path in self._others:
-            raise OSError("another check has changed it meanwhile; this is done when that one is over")
+            raise OSError("another check has changed it in the meantime; it is restored when that check ends")
         self.done.wrote.append(path)
 
     @cached_property
@@ -182,7 +183,7 @@ class _Work:
         """Raises `OSError` if what is at the path is not the program's."""
         now = _lstat(path)
         if now is not None and not (self._is_ours(path, now) and self._clear(path, now)):
-            raise OSError("somebody else has put something there meanwhile")
+            raise OSError("something else was written there in the meantime")
 
     def _folder(self, path: str) -> None:
         now = _lstat(path)
@@ -261,7 +262,7 @@ class _Work:
         # What belongs to somebody else, such as the system's temporary folder, is not for us to set.
         with suppress(PermissionError):
             if (now.st_uid, now.st_gid) != (facts.owner, facts.group):
-                os.chown(path, facts.owner, facts.group)
+                system.give(path, facts.owner, facts.group)
         with suppress(PermissionError):
             if stat.S_IMODE(os.stat(path).st_mode) != facts.mode:
                 os.chmod(path, facts.mode)

@@ -18,23 +18,23 @@ def told(done: PutBack, before: Listing, scratch: str, of_others: Set[str] = fro
     of_others: what other checks had changed when this one began or ended, of which their reports tell.
     """
     if done.removed:
-        yield f"what the program wrote was removed after the run: {_named(_outermost(done.removed))}"
+        yield f"removed after the run, since the program wrote it: {_named(_outermost(done.removed))}"
     if done.restored:
-        yield f"what the program changed was put back after the run: {_named(_outermost(done.restored))}"
+        yield f"restored after the run, since the program changed it: {_named(_outermost(done.restored))}"
     if done.prepared:
-        how = "what the program wrote before it trained, and read back, was left for its next run"
+        how = "kept for the next run, since the program wrote it before training and read it back"
         yield f"{how}: {_named(_together(done.prepared))}"
     others = {*done.wrote, *(set(before.changes()) - of_others)} - {*done.beside.values(), *done.failed}
     others = {path for path in others if not any(is_in(prepared, path) for prepared in done.prepared)}
     if others:
         how = "by native code or by another process"
-        yield f"changed during the run {how}, and left as it is: {_named(_outermost(sorted(others)))}"
+        yield f"changed during the run {how}, and not restored: {_named(_outermost(sorted(others)))}"
     if not before.is_whole:
-        yield "there are too many files here to tell what native code or other processes have changed in all of them"
+        yield "too many files here to tell what native code or other processes changed in all of them"
     for path, beside in done.beside.items():
-        yield f"what `{_shown(path)}` held before others wrote it is in `{_shown(beside)}`"
+        yield f"the earlier content of `{_shown(path)}`, before others wrote it, is in `{_shown(beside)}`"
     for path, why in done.failed.items():
-        yield f"`{_shown(path)}` could not be put back ({why}); what it held is kept in `{scratch}`"
+        yield f"`{_shown(path)}` could not be restored ({why}); its earlier content is kept in `{scratch}`"
 
 
 def _together(paths: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ programs, which unlike that for temporary files is not emptied then.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from autograd_doctor import system
 from autograd_doctor.keeping.descendants import end_noted
 from autograd_doctor.keeping.journal import Journal
 from autograd_doctor.keeping.put_back import PutBack, put_back
@@ -22,14 +22,17 @@ from autograd_doctor.keeping.put_back import PutBack, put_back
 _PREFIX = "autograd-doctor-"
 _LOCK = "lock"
 _SCRATCH = "scratch"
+_MEMBERS = "members"
 _BETWEEN_SIGNS = 1_000_000_000
 
 
 class Workspace(NamedTuple):
-    """The folder of one check: the trace, and a scratch folder for the journal and for what trackers log."""
+    """The folder of one check: the trace, a scratch folder for the journal and for what trackers log, and one for the
+    traces of processes that the program starts."""
 
     trace: str
     scratch: str
+    members: str
 
 
 @contextmanager
@@ -39,8 +42,10 @@ def workspace() -> Iterator[Workspace]:
     lock = _locked(folder)
     scratch = folder / _SCRATCH
     scratch.mkdir()
+    members = folder / _MEMBERS
+    members.mkdir()
     try:
-        yield Workspace(str(folder / "trace"), str(scratch))
+        yield Workspace(str(folder / "trace"), str(scratch), str(members))
     finally:
         _end(folder)
         os.close(lock)
@@ -103,15 +108,15 @@ def _folders() -> list[Path]:
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
     with suppress(OSError):
-        return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        return entry.is_dir(follow_symlinks=False) and system.is_own(entry.stat(follow_symlinks=False))
     return False
 
 
 def _locked(folder: Path) -> int:
     """Hold the lock of a new folder as long as this process lives; it has its name only when it is held."""
     unnamed = folder / f"{_LOCK}.new"
-    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT, 0o600)
+    system.hold(lock)
     unnamed.rename(folder / _LOCK)
     return lock
 
@@ -132,11 +137,8 @@ def is_held(scratch: Path) -> bool:
 def _taken_over(folder: Path) -> int | None:
     """The lock of a folder if nobody holds it any more."""
     with suppress(OSError):
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            return None
-        return lock
+        lock = os.open(folder / _LOCK, os.O_RDWR)
+        if system.take_over(lock):
+            return lock
+        os.close(lock)
     return None

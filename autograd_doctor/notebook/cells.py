@@ -43,10 +43,10 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
         raise Mistake(f"{name}: not a notebook: `nbformat` is missing")
     version = notebook["nbformat"]
     if version < _NBFORMAT:
-        newer = "`jupyter nbconvert --to notebook --inplace` makes it a newer one"
+        newer = "`jupyter nbconvert --to notebook --inplace` converts it"
         raise Mistake(f"{name}: a notebook of the old format {version} ({newer})")
     if version > _NBFORMAT:
-        raise Mistake(f"{name}: a notebook of format {version}, and only {_NBFORMAT} is known")
+        raise Mistake(f"{name}: a notebook of format {version}, but only {_NBFORMAT} is supported")
     if not isinstance(notebook.get("cells"), list):
         raise Mistake(f"{name}: not a notebook: `cells` is missing")
     return notebook
@@ -62,7 +62,7 @@ def _language(metadata: Any) -> str:
 def _code(found: list[Any], name: str) -> Iterator[tuple[str, bool]]:
     for position, cell in enumerate(found, start=1):
         if not isinstance(cell, Mapping):
-            raise Mistake(f"{name}: not a notebook: `cells` holds what is no cell, at position {position}")
+            raise Mistake(f"{name}: not a notebook: the entry of `cells` at position {position} is not a cell")
         if cell.get("cell_type") != "code":
             continue
         source = _text(cell.get("source", ""))

@@ -7,6 +7,7 @@ call is a branch not taken this time. What raises is no such way, nor is what le
 from __future__ import annotations
 
 import dis
+import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from autograd_doctor.reading.places import Place, is_own, own_frames, stack
 
 _TRAINS = "backward"
 """The method of torch, and of the frameworks around it, by which a training is known before it runs."""
-_RUNNER = str(Path(__file__).parent.parent / "runner") + "/"
+_RUNNER = str(Path(__file__).parent.parent / "runner") + os.sep
 _STRAIGHT = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"})
 _RETURNS = frozenset({"RETURN_VALUE", "RETURN_CONST"})
 _RAISES = frozenset({"RAISE_VARARGS", "RERAISE"})
@@ -108,6 +109,9 @@ _JUMPS = frozenset({"FOR_ITER", "SEND"})
 """Instructions that may jump, and do not say so in their names."""
 
 
+_CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
+
+
 def is_chosen(code: CodeType, offset: int, *, of_constants: bool) -> bool:
     """Whether a `with` may enter another context the next time: all but one that a call makes for it right there.
 
@@ -120,7 +124,7 @@ def is_chosen(code: CodeType, offset: int, *, of_constants: bool) -> bool:
             return True
         at -= 1
     is_call = instructions[at].opname.startswith("CALL") and not instructions[at].is_jump_target
-    return not is_call or (of_constants and instructions[at - 1].opname != "LOAD_CONST")
+    return not is_call or (of_constants and instructions[at - 1].opname not in _CONSTANTS)
 
 
 # ----------------------------------------------------------------------------------------------------- what comes later
@@ -145,11 +149,18 @@ def _trains(code: CodeType, after: int, variables: Mapping[str, Any], seen: set[
     return False
 
 
+_LOADS = (
+    *("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_DEREF"),
+    *("LOAD_FAST", "STORE_FAST_LOAD_FAST"),
+)
+"""Instructions that name what they load; since Python 3.13, some name two variables."""
+
+
 @cache
 def _names(code: CodeType, after: int) -> frozenset[str]:
-    loads = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "LOAD_FAST", "LOAD_DEREF")
-    found = (each for each in dis.get_instructions(code) if each.offset > after and each.opname.startswith(loads))
-    return frozenset(each.argval for each in found if isinstance(each.argval, str))
+    found = (each for each in dis.get_instructions(code) if each.offset > after and each.opname.startswith(_LOADS))
+    named = (each.argval if isinstance(each.argval, tuple) else (each.argval,) for each in found)
+    return frozenset(name for names in named for name in names if isinstance(name, str))
 
 
 def _functions(

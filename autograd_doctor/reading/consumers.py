@@ -15,10 +15,10 @@ import inspect
 import sys
 from types import FrameType
 
-from executing import Source
-
+from autograd_doctor.lent import lent
 from autograd_doctor.reading.frame_locals import local_variables
 
+_Source = lent("executing").Source
 FRAMEWORKS = ("lightning", "pytorch_lightning", "lightning_fabric", "accelerate", "transformers")
 
 _LOOPS = {"GET_ITER", "GET_YIELD_FROM_ITER", "FOR_ITER", "SEND"}
@@ -68,7 +68,7 @@ def _is_loop(frame: FrameType) -> bool:
 
 def _called(frame: FrameType) -> object:
     """What a frame is calling by a plain name; None if that is another kind of call, or cannot be told."""
-    node = Source.executing(frame).node
+    node = _Source.executing(frame).node
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return None
     scopes = (local_variables(frame), frame.f_globals, frame.f_builtins)

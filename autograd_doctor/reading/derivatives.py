@@ -58,7 +58,7 @@ def judge(case: Case) -> Verdict:
     """First derivatives."""
     leaves = case.leaves()
     if not torch.equal(case.values(leaves), case.values(leaves)):
-        return Verdict("not judged", "it gives another result each time")
+        return Verdict("not judged", "its result differs from call to call")
     if not any(out.requires_grad for out in case.run(*leaves)):
         return Verdict("not judged", "it has no differentiable output")
     if gradcheck(case.run, leaves, raise_exception=False, check_undefined_grad=False):
@@ -67,17 +67,17 @@ def judge(case: Case) -> Verdict:
     wrong = [index for index, slope in enumerate(found) if bool(slope.wrong.any())]
     if not wrong:
         unclear = not all(bool(slope.reliable.any()) for slope in found)
-        return Verdict("not judged", "its forward is too coarse to measure") if unclear else Verdict("right")
+        return Verdict("not judged", "its forward is too imprecise to measure") if unclear else Verdict("right")
     if reason := purpose(case, leaves, found, wrong):
         return Verdict("surrogate", reason)
     if any(_is_coarse(case, leaves, index, found[index]) for index in wrong):
-        return Verdict("not judged", "it computes more coarsely than its inputs allow")
+        return Verdict("not judged", "it computes in lower precision than its inputs have")
     if reason := estimated(case, leaves, found, wrong):
         return Verdict("surrogate", reason)
     with alone():
         is_partial, mistake = _through_last_rounds(case, leaves, found, wrong)
     if is_partial:
-        return Verdict("surrogate", f"it is {_PARTIAL} alone")
+        return Verdict("surrogate", f"it is only {_PARTIAL}")
     mistake = mistake or slip([leaf.shape for leaf in leaves], found, wrong, case.wanted)
     is_scaled = any(factor_of(found[index]) or not found[index].returned.any() for index in wrong)
     if not is_scaled and jumps(case, leaves, found, wrong) >= (STAIRS if mistake else 1):
@@ -97,7 +97,7 @@ def _through_last_rounds(
             return True, ""
         mistake = slip([leaf.shape for leaf in leaves], partial, still_wrong, case.wanted) if still_wrong else ""
         if mistake or is_explained:
-            mistakes.append(f"beside {_PARTIAL}, {mistake or 'some inputs have another'}")
+            mistakes.append(f"apart from {_PARTIAL}, {mistake or 'the gradient of some inputs differs'}")
     return False, next(iter(mistakes), "")
 
 
@@ -115,7 +115,7 @@ def judge_twice(case: Case) -> Verdict:
     """Second derivatives, of a function whose first ones are right."""
     if gradgradcheck(case.run, case.leaves(), raise_exception=False, atol=_SECOND_ABSOLUTE, rtol=_SECOND_RELATIVE):
         return Verdict("right")
-    return Verdict("wrong", "its backward does not agree with difference quotients of itself")
+    return Verdict("wrong", "its backward does not agree with its own finite differences")
 
 
 def agrees_along(case: Case) -> bool:

@@ -1,8 +1,8 @@
 """Gradients that stand in for the derivative: what they do shows that they were never meant to be it.
 
 They are drawn at random, grow out of proportion to what comes in, depend on an argument that the forward leaves alone,
-are held to a bound, leave out what is small, smooth the bends of the forward, or come close everywhere and are exact
-nowhere.
+are held to a bound, leave out what is small, smooth the bends of the forward, come close everywhere and are exact
+nowhere, or are means over the samples that share a row of a table, of which the derivative is the sum.
 """
 
 from __future__ import annotations
@@ -36,13 +36,17 @@ _STRAIGHT = 0.75
 """Of a forward of straight pieces, most slopes stay as they are when inputs are stretched by a quarter; stretched by
 the larger number, all inputs lie far from where the pieces meet."""
 
-_RANDOM = "its gradient is drawn at random"
-_DISPROPORTIONATE = "its gradient does not grow in proportion to what comes in"
-_STEERED = "its gradient depends on an argument that its forward leaves alone"
-_HELD = "it is the derivative, held to a bound"
-_SPARSE = "it is the derivative without what is small"
-_SMOOTHED = "its forward consists of straight pieces, and its gradient smooths the bends between them"
-_NEARLY = "it is the derivative but for a few percent"
+_RANDOM = "its gradient is random"
+_DISPROPORTIONATE = "its gradient is not proportional to the incoming gradient"
+_STEERED = "its gradient depends on an argument that its forward does not use"
+_HELD = "it is the derivative, clamped"
+_SPARSE = "it is the derivative without small values"
+_SMOOTHED = "its forward is piecewise linear, and its gradient smooths the kinks"
+_NEARLY = "it is the derivative to within a few percent"
+_AVERAGED = "it is the mean over the samples that select a row, where the derivative is their sum"
+
+_FEWEST_CHOICES = 3
+"""Two rows that are chosen differently often."""
 
 
 def estimated(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes], wrong: Sequence[int]) -> str:
@@ -61,6 +65,8 @@ def estimated(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes
         return _SPARSE
     if _smooths(case, leaves, slopes_of, wrong):
         return _SMOOTHED
+    if _is_averaged(case, leaves, wrong):
+        return _AVERAGED
     return _NEARLY if all(map(_is_close, slopes_of)) else ""
 
 
@@ -146,6 +152,40 @@ def _keeps_most(before: Slopes, after: Slopes) -> bool:
     counting = before.reliable & after.reliable & (before.measured != 0)
     kept = counting & near(before.measured, after.measured)
     return bool(counting.any()) and int(kept.sum()) >= _STRAIGHT * int(counting.sum())
+
+
+def _is_averaged(case: Case, leaves: Sequence[torch.Tensor], wrong: Sequence[int]) -> bool:
+    """Whether the gradient of each row is the derivative over how often an argument chooses it, or that and one more.
+
+    So are the centres of a centre loss moved. The argument is given other values, of which one row gets all but one.
+    """
+    for position, choices in enumerate(case.arguments):
+        if not _chooses(choices):
+            continue
+        other = torch.zeros_like(choices)
+        other.reshape(-1)[-1] = 1
+        changed = replace(case, arguments=(*case.arguments[:position], other, *case.arguments[position + 1 :]))
+        with contextlib.suppress(Exception):  # values may be refused
+            if all(_is_over_counts(slopes(changed, leaves, index), leaves[index].shape, other) for index in wrong):
+                return True
+    return False
+
+
+def _chooses(argument: Any) -> bool:
+    return (
+        isinstance(argument, torch.Tensor)
+        and argument.dtype in (torch.int32, torch.int64)
+        and argument.numel() >= _FEWEST_CHOICES
+    )
+
+
+def _is_over_counts(slope: Slopes, shape: torch.Size, choices: torch.Tensor) -> bool:
+    if len(shape) < 1 or shape[0] < 2:
+        return False
+    counts = choices.reshape(-1).long().bincount(minlength=shape[0]).to(slope.returned.dtype)
+    by_element = counts.repeat_interleave(shape[1:].numel())
+    summed = (replace(slope, returned=slope.returned * (by_element + more)) for more in (0, 1))
+    return any(factor_of(each) > 0 for each in summed)
 
 
 def _is_close(slope: Slopes) -> bool:

@@ -12,6 +12,7 @@ import torch
 from torch.overrides import get_testing_overrides
 
 from autograd_doctor.reading.call_site import given_arguments
+from autograd_doctor.reading.function_signature import signature
 
 _FLAGS = ("training", "train", "use_input_stats")
 """How torch calls the argument that says whether a function is to do what it does in training."""
@@ -54,10 +55,9 @@ def _mode_parameters(func: Callable[..., Any]) -> dict[str, Any] | None:
     if not isinstance(described, FunctionType):
         return None
     try:
-        signature = inspect.signature(described)
+        found = {each.name: each.default for each in signature(described).parameters.values()}
     except ValueError:  # `Tensor.__pow__` wraps a function of C that has none
         return None
-    found = {each.name: each.default for each in signature.parameters.values()}
     if func is not torch.nn.functional.scaled_dot_product_attention and found.keys().isdisjoint(_FLAGS):
         return None
     if "num_layers" in found:  # recurrent networks have several orders of arguments; their modules say what they do

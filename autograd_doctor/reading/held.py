@@ -49,7 +49,7 @@ def held(thing: Any) -> Any:
     found = list(_things_in(thing))
     tensors = {id(each): each for each in found if is_a(each, torch.Tensor)}
     if any(tensor.requires_grad for tensor in tensors.values()):
-        raise NotHeld(f"it takes a `{type(thing).__name__}` that holds tensors which require a gradient")
+        raise NotHeld(f"it takes a `{type(thing).__name__}` that holds tensors that require grad")
     if sum(each.numel() for each in tensors.values()) + sum(map(_numpy_size, found)) > MOST_ELEMENTS:
         raise NotHeld(f"it takes a `{type(thing).__name__}` that is too large")
     try:

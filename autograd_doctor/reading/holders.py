@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -111,9 +111,20 @@ def _referrers(level: Sequence[_Held], seen: set[int]) -> Iterator[tuple[Any, _H
     for referrer in gc.get_referrers(*things):
         if id(referrer) in seen or is_a(referrer, (FrameType, ModuleType, MethodType, _Held)):
             continue
+        if type(referrer) is tuple and _is_being_filled(referrer):
+            continue
         seen.add(id(referrer))
         for step in filter(None, (held.through(referrer) for held in level)):
             yield referrer, step
+
+
+def _is_being_filled(items: tuple[object, ...]) -> bool:
+    """Whether a tuple has places that hold nothing yet, as while `f(*(make(x) for x in xs))` runs `make`.
+
+    The interpreter ends where such a place is read; the collector knows them (the documentation of
+    `gc.get_referrers` warns of what is under construction).
+    """
+    return len(gc.get_referents(items)) < len(items)
 
 
 @dataclass(slots=True)
@@ -216,18 +227,20 @@ def _kind(sequence: Any) -> Any:
 
 def _is_users_object(thing: object) -> bool:
     """Whether this is an instance of a class of the user's program."""
-    return _is_users_module(sys.modules.get(attribute(type(thing), "__module__", "")))
+    return _are_of_user(attributes(sys.modules.get(attribute(type(thing), "__module__", ""))))
 
 
-def _is_users_module(module: object) -> bool:
-    """A `__main__` without a file is a notebook's."""
-    variables = attributes(module)
+def _are_of_user(variables: Mapping[str, object]) -> bool:
+    """Whether a module with these variables is the user's. A `__main__` without a file is a notebook's."""
     path = variables.get("__file__")
     return is_own(path) if type(path) is str else path is None and variables.get("__name__") == "__main__"
 
 
 def own_modules() -> Iterator[ModuleType]:
-    """The modules of the user's program."""
+    """The modules of the user's program, among thousands of others."""
     for module in list(sys.modules.values()):
-        if is_a(module, ModuleType) and _is_users_module(module):
+        if type(module) is ModuleType:
+            if _are_of_user(module.__dict__):
+                yield module
+        elif is_a(module, ModuleType) and _are_of_user(attributes(module)):
             yield module

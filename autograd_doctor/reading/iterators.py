@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterator
 from types import GeneratorType
 
-_CONTAINERS: tuple[Iterable[object], ...] = ([], (), set(), {}, {}.values(), {}.items(), reversed([]))
-_OVER_CONTAINERS = frozenset[type](type(iter(container)) for container in _CONTAINERS)
 _ENDING_WITH_OTHERS: frozenset[type] = frozenset({zip, map, filter, enumerate, itertools.starmap})
-_LETTING_GO: frozenset[type] = _OVER_CONTAINERS | {itertools.chain, itertools.islice}
 _NESTING = 4
 """Iterators over iterators over iterators to look into."""
 
@@ -42,3 +39,17 @@ def _held(iterator: object) -> list[object]:
     for each in gc.get_referents(iterator):
         found += each if type(each) is tuple and type(iterator) in _ENDING_WITH_OTHERS else [each]
     return [each for each in found if not isinstance(each, type)]
+
+
+def _lets_go(iterator: Iterator[object]) -> bool:
+    """Whether this release of Python does so; since 3.13 `reversed` of a list keeps it."""
+    for _ in iterator:
+        pass
+    return not _held(iterator)
+
+
+_OVER_NOTHING: tuple[Iterator[object], ...] = (
+    *(iter([]), iter(()), iter(set()), iter({}), iter({}.values())),
+    *(reversed([]), itertools.chain(), itertools.islice((), 0)),
+)
+_LETTING_GO = frozenset[type](type(each) for each in _OVER_NOTHING if _lets_go(each))

@@ -127,16 +127,16 @@ def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor,
     """
     first, again = (_called(module, args, kwargs, tokens.shape, dim) for _ in range(2))
     if not first.outputs or _difference(first.outputs, again.outputs) > 0:
-        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+        raise Undecided("its result for a position cannot be identified, or differs from call to call")
     with _changed(tokens, dim, tokens.shape[dim] - 1):
         other = _called(module, args, kwargs, tokens.shape, dim)
     change = _least_difference(first.outputs, other.outputs)
     if change <= TOLERANCE:
         return None
     if _difference(first.outputs, _called(module, args, kwargs, tokens.shape, dim, seed=1).outputs) > 0:
-        raise Undecided("what it returns for a position is another for other random numbers")
+        raise Undecided("its result for a position depends on random numbers")
     if _difference(first.summaries, other.summaries) > TOLERANCE:
-        raise Undecided("it makes a summary of each sequence")
+        raise Undecided("it summarises each sequence")
     blamed = (
         (path, where)
         for (path, where, given, returned), (_, _, given_now, returned_now) in zip(
@@ -161,7 +161,7 @@ def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) ->
 
     before = called(1)
     if not before or _difference(before, called(1, seed=1)) > 0:
-        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+        raise Undecided("its result for a position cannot be identified, or differs from call to call")
     alongs = {1: before, 0: [each.transpose(0, 1) for each in before]}
     return any(_reads_along(called, alongs[dim], tokens, dim) for dim in alongs if tokens.shape[dim] > 2)
 
@@ -180,7 +180,7 @@ def sees_itself(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor)
     module.train()
     before = called()
     if not before or _difference(before, called()) > 0:
-        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+        raise Undecided("its result for a position cannot be identified, or differs from call to call")
     for position in (0, tokens.shape[1] // 2):
         own = tokens[:, position].clone()
         with _changed(tokens, 1, position):
@@ -202,7 +202,7 @@ def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bo
 
     before = called()
     if _difference(before, called()) > 0:
-        raise Undecided("what it returns is another each time")
+        raise Undecided("its result differs from call to call")
     with _changed(tokens, 1, 0):
         after = called()
     return bool(before) and _difference(before, after) > TOLERANCE
@@ -241,7 +241,7 @@ def _others(tokens: torch.Tensor, dim: int, position: int) -> torch.Tensor:
         others = tokens.select(dim, elsewhere).clone()
         if bool((others != own).any()):
             return others
-    raise Undecided("its sequences hold one token only")
+    raise Undecided("its sequences have only one token")
 
 
 def _called(module: nn.Module, args: Any, kwargs: Any, shape: torch.Size, dim: int, seed: int = 0) -> _Call:
@@ -303,5 +303,5 @@ def _least_difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> f
 
 def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
     if [each.shape for each in some] != [each.shape for each in others]:
-        raise Undecided("the shapes of what it computes depend on the tokens")
+        raise Undecided("the shapes of its results depend on the tokens")
     return max((apart(a, b) for a, b in zip(some, others, strict=True)), default=0.0)

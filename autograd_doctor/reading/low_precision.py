@@ -44,7 +44,7 @@ def from_range(
     None where that cannot be tried: the output is no tensor of a small dtype, or the operation has overwritten what
     went in. Call it in a look.
     """
-    if not is_low(output) or changes_input(name) or "out" in kwargs:
+    if not is_low(output) or changes_input(name) or kwargs.get("out") is not None:
         return None
     if name in _CASTS:
         return True

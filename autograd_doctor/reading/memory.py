@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from autograd_doctor.system import PROCESSES, configured
 
-_STATM = Path("/proc/self/statm")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE = configured("SC_PAGE_SIZE", 4096)
 
 
 def resident_bytes() -> int | None:
     """Main memory that the process occupies at this moment; None where the system does not tell."""
     try:
-        return int(_STATM.read_bytes().split()[1]) * _PAGE
+        return int((PROCESSES / "self" / "statm").read_bytes().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
         return None

@@ -59,18 +59,18 @@ def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | No
     for row in sorted({samples // 2, samples - 1}):
         first, again = (_called(module, args, kwargs, row, samples) for _ in range(2))
         if _difference(first.whole, again.whole) > 0:
-            raise Undecided("it gives another result each time")
+            raise Undecided("its result differs from call to call")
         if not first.outputs:
-            raise Undecided("its output has no sample for each of its inputs")
+            raise Undecided("its output does not have one sample for each of its inputs")
         same = _repeated(args, row, samples), _repeated(kwargs, row, samples)
         other = _called(module, *same, row, samples)
         change = _difference(first.outputs, other.outputs)
         if change == float("inf"):
-            raise Undecided("the shapes of what it returns depend on the values of its inputs")
+            raise Undecided("the shapes of its outputs depend on the values of its inputs")
         if change > TOLERANCE:
             redrawn = _called(module, args, kwargs, row, samples, seed=1)
             if _difference(first.whole, redrawn.whole) > 0 and not _differs_before_noise(first, redrawn, other):
-                raise Undecided("it gives another result for other random numbers")
+                raise Undecided("its result depends on random numbers")
             return _blamed(first, other, change)
     elsewhere = _called(module, *same, 0, samples)
     change = _difference(_values(other), _values(elsewhere))

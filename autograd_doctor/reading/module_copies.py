@@ -45,7 +45,7 @@ def obstacle(module: nn.Module) -> str:
         return "other processes take part in its forward"
     tensors = [tensor for _, tensor in (*parameters_in(module), *buffers_in(module))]
     if any(type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.is_meta for tensor in tensors):
-        return "its parameters are no plain tensors"
+        return "its parameters are not plain tensors"
     if sum(bytes_of(tensor) for tensor in tensors) > _MOST_STATE:
         return "it is too large to be copied"
     if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
@@ -62,17 +62,17 @@ def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
     """registered: all modules that are copied with it, wherever else they are held."""
     kind, kept = type(module), attributes(module)
     if is_a(module, torch.jit.ScriptModule) or "_orig_mod" in children_of(module):
-        return "it is a compiled one"
+        return "it is compiled"
     if any(is_a(hook, FunctionType) and is_own(hook.__code__.co_filename) for hook in _hooks(kept)):
-        return "the program watches its calls by hooks"
+        return "the program has hooks on it"
     if _is_torchs(kind):
         return ""
     left_out = {*PARTS, *_owners(module)}
     held = {name: value for name, value in kept.items() if name not in left_out}
     if (odd := next(_odd_things(held, registered), None)) is not None:
-        return f"it holds {odd}, and copying that may do more"
+        return f"it holds {odd}, and copying that may have side effects"
     if _copies_itself(kind):
-        return f"`{kind.__name__}` says itself how it is copied"
+        return f"`{kind.__name__}` defines how it is copied"
     functions = [*_forward_methods(kind), *(each for each in held.values() if is_a(each, FunctionType))]
     change = next((found for function in functions if (found := first_change(function))), "")
     return f"its code has side effects: {change}" if change else ""

@@ -69,8 +69,9 @@ class Kind(Enum):
 
 
 def classify(func: Callable[..., Any]) -> tuple[Kind, str]:
-    """The kind and name of a function as a `TorchFunctionMode` meets it; setters of properties are `name.__set__`."""
-    name = getattr(func, "__name__", type(func).__name__)
+    """The kind and name of a function as a `TorchFunctionMode` meets it; setters of properties are `name.__set__`, and
+    what `torch.special` has goes by its plain name."""
+    name = getattr(func, "__name__", type(func).__name__).removeprefix("special_")
     if name in ("__get__", "__set__"):
         property_name = getattr(getattr(func, "__self__", None), "__name__", "")
         if name == "__set__" and property_name == "requires_grad":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import site
 import sys
 import sysconfig
@@ -17,10 +18,10 @@ from autograd_doctor.findings import Location
 Place = tuple[CodeType, int]
 """A code object and the offset of the instruction in it: all that is kept while the program runs."""
 
-_PACKAGE = str(Path(__file__).parent.parent) + "/"
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
 _LIBRARIES = tuple(
     {
-        str(Path(path)) + "/"
+        str(Path(path)) + os.sep
         for path in (
             *site.getsitepackages(),
             site.getusersitepackages(),
@@ -30,13 +31,14 @@ _LIBRARIES = tuple(
         )
     }
 )
+_INSTALLED = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
 _target_folders: tuple[str, ...] = ()
 
 
 def set_target_folder(folder: str | None) -> None:
     """Count files under `folder` as the user's own even inside site-packages: a framework can be the target."""
     global _target_folders
-    _target_folders = (folder.rstrip("/") + "/",) if folder else ()
+    _target_folders = (folder.rstrip(os.sep) + os.sep,) if folder else ()
     is_own.cache_clear()
 
 
@@ -52,7 +54,7 @@ def is_own(path: str) -> bool:
         return False
     if path.startswith(_target_folders or ("\0",)):
         return True
-    if "/site-packages/" in path or "/dist-packages/" in path or path.startswith(_LIBRARIES):
+    if any(folder in path for folder in _INSTALLED) or path.startswith(_LIBRARIES):
         return False
     return not path.startswith("<") or path.startswith(("<ipython", "<string"))
 

@@ -11,8 +11,8 @@ import torch
 
 from autograd_doctor.events.losses import Shaping
 from autograd_doctor.operations import DIFFERENCES, DROPOUTS, PRODUCTS, SOFTMAXES
-from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.spelling import spelt
 
 _KEEPS = DROPOUTS | {"nan_to_num"}
 """Operations that leave most values about where they are."""
@@ -31,7 +31,6 @@ _BOUNDS = {
     "log_softmax": _NEGATIVE, "logsigmoid": _NEGATIVE,
 }  # fmt: skip
 _OVER_A_DIMENSION = SOFTMAXES | {"log_softmax", "logsumexp"}
-_NAMES = {"expit": "sigmoid", "log_sigmoid": "logsigmoid", "sin_": "sin"}
 
 
 @dataclass(slots=True, eq=False)
@@ -76,13 +75,6 @@ class Shaped:
         )
 
 
-def canonical(name: str) -> str:
-    """One name for all ways to call the same activation: as a method, in place, or from `torch.special`."""
-    plain = name.removeprefix("special_")
-    plain = plain[:-1] if changes_input(plain) else plain
-    return _NAMES.get(plain, plain)
-
-
 def shaped(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any], place: Place | None, output: torch.Tensor,
     before: Shaped | None, subtracted: Shaped | None = None,
@@ -91,7 +83,7 @@ def shaped(
 
     subtracted: what shaped the second input; a log-softmax may be written as the difference that it is.
     """
-    operation = canonical(name)
+    operation = spelt(name).name
     if before is not None and operation in _KEEPS:
         return before
     if before is not None and before.is_bounded and (operation in _CLAMPS or _adds_epsilon(operation, args)):

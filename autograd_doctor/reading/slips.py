@@ -33,23 +33,23 @@ def slip(shapes: Sequence[torch.Size], slopes: Sequence[Slopes], wrong: Sequence
             return found if len(slopes) == 1 else f"for input {wanted[index] + 1}, {found}"
     together = _together([slopes[index] for index in wrong])
     if _scaled_by_row(together):
-        return "it is the derivative times another factor for each element of the output"
+        return "it is the derivative times a different factor for each element of the output"
     if any(_scaled_by_row(_turned_over(slopes[index])) for index in wrong):
-        return "it is the derivative times another factor for each element of the input"
+        return "it is the derivative times a different factor for each element of the input"
     return ""
 
 
 def _mistake(slope: Slopes, shape: torch.Size) -> str:
     """What is wrong with the gradient of one input."""
     if not bool(slope.returned.any()):
-        return "it is zero where there is a slope"
+        return "it is zero where the derivative is not"
     if factor := factor_of(slope):
         return f"all of it is {factor:.4g} times the derivative"
     if _is_transposed(slope, shape):
         return "it is the derivative transposed"
     if _is_confined(slope):
-        return "it is the derivative for some elements only"
-    return "it points the other way for some elements" if _is_turned(slope) else ""
+        return "it is the derivative only for some elements"
+    return "it has the wrong sign for some elements" if _is_turned(slope) else ""
 
 
 def _swapped(slopes: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int]) -> str:

@@ -37,6 +37,7 @@ _OPERANDS = (
     "bias",
 )
 """The names of keywords that are operands, in their order; others are options."""
+_BOUNDS = ("min", "max")
 
 
 class Spelling(NamedTuple):
@@ -50,11 +51,10 @@ class Spelling(NamedTuple):
 @cache
 def spelt(name: str) -> Spelling:
     """`__rsub__` is "sub", reversed; `mul_` is "mul", in place. Names of no arithmetic stay: `__getitem__`."""
-    plain = name.removeprefix("special_")
-    if plain.startswith("__"):
-        return _of_operator(plain)
-    in_place = changes_input(plain)
-    core = plain[:-1] if in_place else plain
+    if name.startswith("__"):
+        return _of_operator(name)
+    in_place = changes_input(name)
+    core = name[:-1] if in_place else name
     if core == "rsub":
         return Spelling("sub", reversed=True)
     return Spelling(_SAME.get(core, core), in_place=in_place)
@@ -74,3 +74,17 @@ def in_order(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
     """The operands of a call in mathematical order, keywords among them: those of `2 - x` are 2 and x."""
     given = (*args, *(kwargs[key] for key in _OPERANDS if key in kwargs)) if kwargs else tuple(args)
     return (*given[1::-1], *given[2:]) if spelt(name).reversed else given
+
+
+def with_options(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The operands of a call in mathematical order, and its options.
+
+    Bounds of a clamp that are numbers are options, `min` and `max`: `clamp(x, None, 4)` has one that is not the first.
+    """
+    given = in_order(name, args, kwargs)
+    if spelt(name).name != "clamp":
+        return given, kwargs
+    bounds = {**dict(zip(_BOUNDS, given[1:], strict=False)), **{key: kwargs[key] for key in _BOUNDS if key in kwargs}}
+    tensors = [key for key, bound in bounds.items() if not (bound is None or isinstance(bound, int | float))]
+    operands = (*given[:1], *(bounds[key] for key in tensors))
+    return operands, {key: bound for key, bound in bounds.items() if key not in tensors}

@@ -42,8 +42,8 @@ STAIRS = 3
 
 _IDENTITY = "its forward is the identity, its gradient is changed on purpose"
 _STEPS = "its forward is piecewise constant"
-_BOUNDS = "its forward holds its input to a bound, and its gradient passes beyond it"
-_BY_SIZE = "it is the derivative for some incoming gradients, and changes others by their sign or size"
+_BOUNDS = "its forward clamps its input, and its gradient passes beyond the bound"
+_BY_SIZE = "it is the derivative for some incoming gradients, and changes others depending on their sign or size"
 
 
 class _End(Enum):

@@ -40,8 +40,8 @@ _HUNDREDS = {
 _REPORTED: dict[Severity, str] = {"error": "an error", "warning": "a warning", "info": "as information"}
 
 _UNTIL_ITS_END = (
-    "Before the program has come to its end in all its steps, what a later stage of it may still change is reported as "
-    "seen so far, one severity lower."
+    "If the check ends before the program does, or did not watch all its steps, whatever a later stage may still "
+    "change is reported as seen so far, one severity lower."
 )
 _TYPE_REMARK = re.compile(r"  # type: ignore\[[^\]]*\]")
 
@@ -61,7 +61,7 @@ def sections(rule: Rule) -> list[Section]:
         Section("What it does", _in_short(rule)),
         Section("Why it is bad", _sentence(rule.why)),
         Section("Evidence", _sentence(rule.observes)),
-        Section("Example", "The marked line is where the finding points to.", rule.bad[0]),
+        Section("Example", "The finding points to the marked line.", rule.bad[0]),
         Section("Use instead", _sentence(rule.fix), rule.good[0]),
         Section("When this is fine", _fine(rule)),
         Section("Options", _options(rule)),
@@ -166,7 +166,7 @@ def _table(canvas: Canvas, rules: Sequence[Rule]) -> Iterator[Text]:
         for rule in members:
             yield from _row(canvas, rule, widest)
         yield Text("")
-    yield Text(f"{plural(len(rules), 'rule')}; `doctor explain CODE` tells all about one", style=FAINT)
+    yield Text(f"{plural(len(rules), 'rule')}; `doctor explain CODE` explains one", style=FAINT)
 
 
 def _row(canvas: Canvas, rule: Rule, widest: int) -> Iterator[Text]:
@@ -184,9 +184,11 @@ def _row(canvas: Canvas, rule: Rule, widest: int) -> Iterator[Text]:
 def _in_short(rule: Rule) -> str:
     sentences = [f"Reports {_REPORTED[rule.severity]}: {rule.title}."]
     if rule.needs_phases:
-        sentences.append(f"It needs to see {' and '.join(rule.needs_phases)}.")
+        sentences.append(f"The run must include {' and '.join(rule.needs_phases)}.")
     if rule.folds:
-        sentences.append(f"What merely follows from it becomes a note of its finding: {', '.join(sorted(rule.folds))}.")
+        sentences.append(
+            f"Findings that only follow from this one become notes on it: {', '.join(sorted(rule.folds))}."
+        )
     return " ".join(sentences)
 
 
@@ -204,7 +206,7 @@ def _options(rule: Rule) -> str:
     if not rule.tunables:
         return ""
     name, first = next(iter(rule.tunables.items()))
-    example = f"To change one, in the settings: `rules: {{{rule.code}: {{{name}: {first.default}}}}}`."
+    example = f"To change one, write in the settings: `rules: {{{rule.code}: {{{name}: {first.default}}}}}`."
     return "\n\n".join([*(_option(*each) for each in rule.tunables.items()), example])
 
 
@@ -214,9 +216,9 @@ def _option(name: str, tunable: Tunable) -> str:
 
 def _silencing(rule: Rule) -> str:
     return (
-        f"One place: `# doctor: ignore[{rule.code}] reason` on the line, or alone on the line above. "
-        f"One subject: `ignore: [{{code: {rule.code}, subject: NAME, reason: WHY}}]` in the settings. "
-        f"All that is there today: `doctor check --write-baseline`. The whole rule: `--ignore {rule.code}`."
+        f"One place: `# doctor: ignore[{rule.code}] reason` on the line, or alone on the line above. One subject: "
+        f"`ignore: [{{code: {rule.code}, subject: NAME, reason: WHY}}]` in the settings. Everything found today: "
+        f"`doctor check --write-baseline`. The whole rule: `--ignore {rule.code}`."
     )
 
 

@@ -71,7 +71,7 @@ def _assumed(canvas: Canvas, assumed: Assumed) -> Iterator[Text]:
     """What was assumed, and the settings to copy, whose lines are left as they are."""
     for number, said in enumerate(assumed.said):
         yield from canvas.beside(Text("  assumed  " if number == 0 else "           "), canvas.prose(said))
-    yield from canvas.indented(canvas.prose("  settings that say the same, to keep or to change:", FAINT))
+    yield from canvas.indented(canvas.prose("  the same as settings, to keep or change:", FAINT))
     for line in assumed.settings.splitlines():
         yield Text(f"    {printable(line, unicode=canvas.options.unicode)}")
 

@@ -80,7 +80,7 @@ def _size(text: str) -> int:
 
 
 def _cut(left_out: int) -> str:
-    return f"The details of {plural(left_out, 'finding')} did not fit in here.\n\n" if left_out else ""
+    return f"The details of {plural(left_out, 'finding')} did not fit here.\n\n" if left_out else ""
 
 
 # -------------------------------------------------------------------------------------------------------------- head
@@ -104,7 +104,7 @@ def _sign(report: Report) -> str:
 
 def _assumed(assumed: Assumed | None) -> Iterator[str]:
     if assumed:
-        yield f"Assumed {prose('; '.join(assumed.said))}. Settings that say the same:"
+        yield f"Assumed {prose('; '.join(assumed.said))}. The same as settings:"
         yield fenced(assumed.settings).rstrip()
 
 

@@ -12,11 +12,18 @@ from autograd_doctor.renderers.wording import line_of, listed
 from autograd_doctor.report import Report, ReportedFinding, Run, StoppedBy
 from autograd_doctor.wording import plural
 
-_CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
+_CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, verify it"}
 
 _FURTHER: dict[StoppedBy, str] = {"steps": "`--steps` or `--seconds`", "time": "`--max-seconds`"}
 
-BETWEEN_RANKS = "gradients and weights that differ, the same data twice, ranks that wait for one another"
+_BETWEEN_RANKS = "diverging gradients, the same data on two ranks, ranks waiting for one another"
+_WEIGHTS = "AD902"
+"""The rule that compares them."""
+
+
+def between_ranks(report: Report) -> str:
+    """What shows only where several are compared, and was not."""
+    return _BETWEEN_RANKS if _WEIGHTS in report.checks.ran else f"weights and {_BETWEEN_RANKS}"
 
 
 def is_function(report: Report) -> bool:
@@ -40,12 +47,28 @@ def subject_of(finding: ReportedFinding) -> str:
 
 
 def doubts(finding: ReportedFinding, run: Run) -> Iterator[tuple[str, str]]:
-    """How often it was seen, how sure it is, and its notes."""
+    """On which ranks it was seen, how often, how sure it is, and its notes."""
+    if len(run.ranks) > 1 and finding.ranks:
+        yield "ranks", _ranks(finding.ranks, run.ranks)
     if finding.step_count > 1:
         yield "seen", _seen(finding, run)
     if finding.confidence in _CONFIDENCE:
         yield "confidence", _CONFIDENCE[finding.confidence]
     yield from (("note", note) for note in finding.notes)
+
+
+def _ranks(having: Sequence[int], watched: Sequence[int]) -> str:
+    """On which of several it was found, with runs of numbers as one."""
+    if set(having) >= set(watched):
+        return f"on all {len(watched)} ranks"
+    runs: list[list[int]] = []
+    for rank in sorted(having):
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    spans = [f"{each[0]}-{each[-1]}" if len(each) > 2 else ", ".join(map(str, each)) for each in runs]
+    return f"on rank{'s' if len(having) > 1 else ''} {listed(spans, 8)} only, of {len(watched)}"
 
 
 def _seen(finding: ReportedFinding, run: Run) -> str:
@@ -65,7 +88,7 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
     for reason, codes in reasons.items():
         yield "not checked", f"{reason}: {listed(codes, 4)}"
     if report.environment.world_size > 1:
-        yield "not checked", f"what only shows between ranks: {BETWEEN_RANKS}"
+        yield "not checked", f"what shows only between ranks: {between_ranks(report)}"
     known = [finding.code for finding in report.suppressed if _is_known(finding)]
     if known and report.baseline:
         yield "known", f"from {report.baseline.path}: {listed(_counted(known), 8)}"
@@ -80,7 +103,7 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
     if report.run.steps:
         yield "cannot tell", _limits(report)
     elif is_function(report) and report.verdict == "passed" and not report.findings:
-        yield "cannot tell", "what other inputs bring: derivatives were measured at one point"
+        yield "cannot tell", "whether it is right for other inputs: derivatives were measured at one point"
     yield from (("next", each) for each in report.advice)
 
 
@@ -104,11 +127,11 @@ def unreached(run: Run) -> str:
     """What is true of all that was not reached."""
     what = "no backward of these ran" if len(run.not_reached) > 1 else "its backward never ran"
     further = _FURTHER.get(run.stopped_by)
-    return f"{what}{f'; {further} would watch longer' if further else ''}"
+    return f"{what}{f'; raise {further} to watch longer' if further else ''}"
 
 
 def _limits(report: Report) -> str:
     if report.run.seen_whole:
         return "what other processes do, and whether the model learns well"
     seen = "this one step" if report.run.steps == 1 else f"these {plural(report.run.steps, 'step')}"
-    return f"what comes after {seen}, what other processes do, and whether the model learns well"
+    return f"what happens after {seen}, what other processes do, and whether the model learns well"

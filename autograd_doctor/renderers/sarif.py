@@ -103,7 +103,7 @@ def _notifications(report: Report) -> Iterator[tuple[str, str]]:
     if not was_judged(report):
         yield "error", f"{report.verdict}: {report.exit_reason}"
     elif report.run.stopped_by in _CRASHED:
-        yield "warning", f"the program did not come to its end ({report.run.stopped_by})"
+        yield "warning", f"the program did not run to its end ({report.run.stopped_by})"
     yield from (("note", note) for note in report.notes)
 
 

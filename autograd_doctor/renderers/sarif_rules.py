@@ -73,9 +73,9 @@ class Catalogue:
 
 def _help(rule: Rule, heading: str) -> str:
     sections = {
-        "Why it hurts": rule.why,
+        "Why it is bad": rule.why,
         "How to fix it": rule.fix,
-        "When it is fine": rule.fine,
+        "When this is fine": rule.fine,
         "How to silence it": f"`# doctor: ignore[{rule.code}] reason` on the line, or `--ignore {rule.code}`",
     }
     said = [f"{heading.format(name)}\n\n{inspect.cleandoc(prose)}" for name, prose in sections.items() if prose.strip()]

@@ -14,15 +14,15 @@ from autograd_doctor.wording import in_bytes, plural
 
 _STOPPED: dict[StoppedBy, str] = {
     "finished": "the program ran to its end",
-    "steps": "stopped once enough was seen",
-    "time": "stopped when its time was up",
-    "hung": "the program hung and was ended",
+    "steps": "stopped after enough steps",
+    "time": "stopped when time ran out",
+    "hung": "the program hung and was terminated",
     "exited": "the program exited",
     "raised": "the program crashed",
     "interrupted": "interrupted",
     "killed": "the program was killed",
-    "timeout": "the program hung and was ended",
-    "unknown": "how the program ended is not known",
+    "timeout": "the program hung and was terminated",
+    "unknown": "it is not known how the program ended",
 }
 
 _NOT_JUDGED: tuple[Verdict, ...] = ("doctor-failed", "program-failed", "not-judged", "interrupted")
@@ -40,6 +40,7 @@ SUMMARY = (
     r"|(?<!\S)(in\s+\d+\s+steps?|before\s+the\s+first\s+step)\s+of\s+training,\s+\d)"
     r"|(doctor\s+failed|program\s+failed|not\s+judged|interrupted):\s(?s:.{0,600}?)(?<!\S)in\s+[\d.]+\s+(s|min)\b"
     r"|[^\n]{0,300}?(?<!\S)(passed|was\s+not\s+judged):\s(?s:.{0,600}?),\s+[\d.]+\s+(s|min)\b"
+    r"|(\d+\s+(errors?|warnings?|info),?\s+)+in\s(?s:.{0,300}?),\s+[\d.]+\s+(s|min)\b"
 )
 """How a summary begins, in whatever lines it is broken; "found nothing" is of older reports."""
 
@@ -87,11 +88,11 @@ def _silenced(report: Report) -> str:
 
 
 def _blind(report: Report) -> str:
-    """How many checks could not look, and why."""
+    """How many rules were not checked, and why."""
     reasons = list(dict.fromkeys(report.checks.skipped.values()))
-    blind = f"; {len(report.checks.skipped)} could not look: {listed(reasons, 2)}" if reasons else ""
+    blind = f"; {len(report.checks.skipped)} not checked: {listed(reasons, 2)}" if reasons else ""
     size = report.environment.world_size
-    return f"{blind}; {size} ranks were watched one by one, not against each other" if size > 1 else blind
+    return f"{blind}; {size} ranks were checked separately, not compared" if size > 1 else blind
 
 
 def _summary_of_function(report: Report, counts: Sequence[str]) -> str:
@@ -129,7 +130,7 @@ def stopped(report: Report) -> str:
     if run.stopped_by == "exited":
         return f"the program exited with {run.program_exit}"
     if run.stopped_by == "steps" and report.target.block is not UNSET:
-        return "the program went on unwatched"
+        return "the program went on, unwatched"
     return _STOPPED[run.stopped_by]
 
 

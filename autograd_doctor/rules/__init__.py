@@ -27,18 +27,18 @@ from autograd_doctor.findings import (
     Related,
     Severity,
 )
-from autograd_doctor.trace import Trace
+from autograd_doctor.trace import Ranks, Trace
 
 Tunables = Mapping[str, Number]
 """The numbers of a rule by name, as they are in force: its defaults, or what the settings say instead."""
 Example = Callable[[], None]
 Word = TypeVar("Word", Severity, Confidence)
-SO_FAR = "seen so far: the program was still running when the check ended, and may do otherwise later"
+SO_FAR = "seen so far: the program was still running when the check ended, and a later step may change this"
 Part = Literal["model", "data", "loss", "loop", "axes"]
 """Of a training: the model, the data, the loss, the loop with its optimizers, and which axis of data is which."""
 
 
-MORE_THAN_ONCE = "chosen: what was so once may be an exception"
+MORE_THAN_ONCE = "chosen: a single occurrence may be an exception"
 NO_BEGINNING = "chosen: fewer may be part of something else, such as a warm-up"
 
 
@@ -66,7 +66,9 @@ class Rule:
     training the rule judges: what the doctor made up itself, to train a bare model, is not judged. `references` are
     addresses of what others say of the fault. `left_open` tells what it could not judge although all that it
     needs had watched: then it is not counted among those that found nothing. `lasting`: it says that something never
-    happens, or always, which a later stage of the program may refute (see `views/so_far.py`).
+    happens, or always, which a later stage of the program may refute (see `views/so_far.py`). `examine_ranks` compares
+    the ranks of one training, of each of which it is given the events that the rule needs; it is asked once, and where
+    there are several.
     """
 
     code: str
@@ -88,6 +90,7 @@ class Rule:
     references: tuple[str, ...] = ()
     left_open: Callable[[Trace], Iterator[str]] | None = None
     lasting: bool = False
+    examine_ranks: Callable[[Ranks, Tunables], Iterator[Finding]] | None = None
 
     @property
     def defaults(self) -> dict[str, Number]:
@@ -112,6 +115,7 @@ class Rule:
         step_first: int = 0,
         step_count: int = 0,
         parameters: Iterable[int] = (),
+        ranks: Iterable[int] = (),
     ) -> Finding:
         """A finding of this rule, with the rule's own severity unless the evidence calls for another.
 
@@ -141,6 +145,7 @@ class Rule:
             step_first=step_first,
             step_count=step_count,
             parameters=tuple(parameters),
+            ranks=tuple(ranks),
         )
 
 

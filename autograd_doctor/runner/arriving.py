@@ -47,9 +47,12 @@ class _Finder(MetaPathFinder):
         A program may look for a module without importing it, so the function waits until the module was executed.
         """
         original = loader.exec_module
+        of_another = loader.__dict__.get("exec_module")  # who waits for the same module
 
         def exec_module(module: ModuleType) -> None:
             del loader.__dict__["exec_module"]
+            if of_another is not None:
+                loader.__dict__["exec_module"] = of_another
             original(module)
             arrival = self._waiting.pop(name, None)
             if arrival is not None:

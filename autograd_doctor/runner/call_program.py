@@ -13,6 +13,7 @@ from typing import Any
 from autograd_doctor.calling import bound
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import CallPlan, Target
+from autograd_doctor.reading.function_signature import signature
 from autograd_doctor.runner.importing import count_as_own, import_where
 from autograd_doctor.runner.model_mode import ConfigMistake
 from autograd_doctor.runner.program import new_main
@@ -65,15 +66,14 @@ def _code(module: ModuleType) -> list[CodeType]:
 def _signature(function: Callable[..., Any]) -> Signature:
     """The parameters with their types. A wrapper takes what it says itself, and what the function behind it says."""
     try:
-        signature = inspect.signature(function)
-        own = inspect.signature(function, follow_wrapped=False)
+        whole, own = signature(function), signature(function, follow_wrapped=False)
     except (TypeError, ValueError):  # written in C: it takes what it takes
         return Signature([Parameter("given", Parameter.VAR_KEYWORD)])
     types = _types(function)
-    if list(own.parameters) != list(signature.parameters) and not _takes_any(own):
-        signature, types = own, {}
-    known = [each.replace(annotation=types.get(name, each.annotation)) for name, each in signature.parameters.items()]
-    return signature.replace(parameters=known)
+    if list(own.parameters) != list(whole.parameters) and not _takes_any(own):
+        whole, types = own, {}
+    known = [each.replace(annotation=types.get(name, each.annotation)) for name, each in whole.parameters.items()]
+    return whole.replace(parameters=known)
 
 
 def _takes_any(signature: Signature) -> bool:

@@ -1,32 +1,18 @@
-"""What the parent starts, with the file of a plan as its argument."""
+"""What the parent starts, with what names a plan as its argument."""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
+from autograd_doctor.handing_over import received
 from autograd_doctor.plan import Plan
 from autograd_doctor.runner.run import run
-
-_PR_SET_PDEATHSIG = 1
+from autograd_doctor.system import end_with_parent
 
 
 def main() -> int:
     """Run the program of the plan; returns its exit code."""
-    _end_with_parent()
-    return run(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan))
-
-
-def _end_with_parent() -> None:
-    """Where the system offers it, this process is killed when its parent dies, whatever it does then."""
-    parent = os.getppid()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
+    end_with_parent()
+    return run(msgspec.json.decode(received(sys.argv[1]), type=Plan))

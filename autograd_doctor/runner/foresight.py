@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple, TypeGuard
 
-from executing import Source
-
+from autograd_doctor.lent import lent
 from autograd_doctor.reading.frame_locals import local_variables
 from autograd_doctor.reading.places import own_frames
 from autograd_doctor.reading.without_running import attribute
 
+_Source = lent("executing").Source
 _BETWEEN_LOOKS = 0.5
 _TO_GET_GOING = 2.0
 """Seconds of a loop by which its pace is known: its first steps, which are watched closely, take longest."""
@@ -85,7 +85,7 @@ def _outermost(now: float) -> _Seen | None:
 
 def _loops_around(frame: FrameType) -> Iterator[ast.For | ast.AsyncFor | ast.While]:
     """The loops of a function in whose body it stands, innermost first."""
-    statements = Source.executing(frame).statements
+    statements = _Source.executing(frame).statements
     node: Any = min(statements, key=lambda each: each.lineno, default=None) if statements else None
     while node is not None and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
         parent = getattr(node, "parent", None)

@@ -65,7 +65,7 @@ class FunctionProgram:
         # `cube = Cube.apply` is a usual name for it, too.
         function = getattr(found, "__self__", found) if getattr(found, "__name__", "") == "apply" else found
         if not (isinstance(function, type) and issubclass(function, Function)):
-            problem = f"`{name}` is no subclass of `torch.autograd.Function`"
+            problem = f"`{name}` is not a subclass of `torch.autograd.Function`"
             raise self._mistake(problem + _hint(name, _functions(module), ()))
         count_as_own(function.__module__)
         return function
@@ -100,9 +100,9 @@ class FunctionProgram:
                 raise self._missing(known, each.name)
             given = len(arguments)
         if waiting:
-            raise self._mistake(f"{len(inputs)} inputs are given, and `forward` takes {_listed(known)}")
+            raise self._mistake(f"{len(inputs)} inputs are given, but `forward` takes {_listed(known)}")
         if not any(tensor.requires_grad for tensor in inputs):
-            raise self._mistake("no input can have a gradient: none is of floating point, or all are `no_grad`")
+            raise self._mistake("no input can have a gradient: none has a floating-point dtype, or all are `no_grad`")
         return arguments[:given]
 
     def _check_values(self, known: Sequence[Parameter]) -> None:
@@ -113,8 +113,8 @@ class FunctionProgram:
 
     def _missing(self, known: Sequence[Parameter], name: str) -> ConfigMistake:
         return self._mistake(
-            f"nothing is given for `{name}` (`forward` takes {_listed(known)}): `--input 3,4` gives a tensor of shape "
-            f"(3, 4), `--input {name}=0.5` a value"
+            f"no value for `{name}` (`forward` takes {_listed(known)}): `--input 3,4` gives a tensor of shape (3, 4), "
+            f"`--input {name}=0.5` a value"
         )
 
     def _mistake(self, problem: str) -> ConfigMistake:

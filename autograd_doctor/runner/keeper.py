@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.keeping.book import Book, is_in
 from autograd_doctor.keeping.claims import Claims
@@ -54,7 +55,6 @@ _CACHE_SETTINGS = (
 _CACHES = ("~/.cache", "~/.triton", "~/.nv", "~/.config/matplotlib")
 _OPENING = 1.0
 """A thread that is about to open a file will have done so after so many seconds."""
-_DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
 
 _Keep = Callable[[str, os.stat_result], None]
 
@@ -64,7 +64,7 @@ class Refused(PermissionError):
 
     def __init__(self, path: str, error: Exception) -> None:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-        said = f"autograd_doctor could not keep this file, so it may not be changed ({why}; see --no-polite)"
+        said = f"autograd_doctor could not back up this file, so it may not be changed ({why}; see --no-polite)"
         super().__init__(errno.EPERM, said, path)
 
 
@@ -240,7 +240,7 @@ class Keeper:
         """What is kept is out of the program's reach. What trackers log lies there, too."""
         own = [os.path.join(self._scratch, name) for name in self._journal.names]
         if _lstat(path) is not None and any(is_in(path, name) or is_in(name, path) for name in own):
-            raise Refused(path, OSError("it is needed to put files back"))
+            raise Refused(path, OSError("it is needed to restore files"))
 
     def _prepare(self, path: str, now: os.stat_result | None, keep: _Keep) -> None:
         if now is None:
@@ -304,9 +304,9 @@ class Keeper:
     def _used(self) -> set[tuple[int, int]]:
         """The files that this process has open, or mapped."""
         found = set(self._mapped)
-        for descriptor in os.listdir(_DESCRIPTORS):
+        for descriptor in system.open_descriptors():
             with suppress(OSError):
-                facts = os.fstat(int(descriptor))
+                facts = os.fstat(descriptor)
                 found.add((facts.st_dev, facts.st_ino))
         return found
 
@@ -359,7 +359,8 @@ class Keeper:
     def _link(self, path: str, now: os.stat_result) -> None:
         stash = self._stashes.place(now, path) if self._book.copy_of(now) is None else None
         if stash is not None:
-            with suppress(OSError):  # not every file system has second names, and some are not for us to give
+            # Not every file system has second names, and some are not for us to give.
+            with suppress(OSError, NotImplementedError):
                 os.link(path, stash, follow_symlinks=False)
                 self._keep(path, now, stash, "linked")
                 return
@@ -375,7 +376,7 @@ class Keeper:
             copied(first.stash if first is not None else path, stash, now.st_size)
             self._keep(path, now, stash, "copied")
         elif not stat.S_ISREG(now.st_mode):
-            raise OSError("it is no file that can be copied")
+            raise OSError("it is not a file that can be copied")
 
     def _keep(self, path: str, now: os.stat_result, stash: str, how: str) -> None:
         self._state(path, now)
@@ -423,7 +424,7 @@ def _cache_of_inductor() -> str:
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without a name
-        user = f"uid_{os.getuid()}"
+        user = f"uid_{system.user()}"
     return os.path.join(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from autograd_doctor.calling import required
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Build, LossPlan, ModelPlan, Target, own_object
+from autograd_doctor.reading.function_signature import signature
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.model_outputs import entry
@@ -90,7 +90,7 @@ class ModelProgram:
                 found = True
                 yield batch
             if not found:
-                raise self._mistake("data", "no batch came out")
+                raise self._mistake("data", "it gave no batch")
 
     def _one_pass(self) -> Any:
         if "batches" in self._plan.functions:
@@ -116,7 +116,7 @@ class ModelProgram:
         if build is None:
             raise self._mistake(key, "it is missing")
         construct = self._named_in_file(key, build.name)
-        problem = f"`{build.name}` does not take them"
+        problem = f"`{build.name}` does not accept them"
         model = self._configured("arguments", problem, lambda: construct(**self._arguments(build)))
         if not isinstance(model, nn.Module):
             raise self._mistake(key, f"`{build.name}` made a `{type(model).__name__}`, not an `nn.Module`")
@@ -145,7 +145,7 @@ class ModelProgram:
             raise self._mistake(
                 "optimizer", f"`torch.optim` has no `{build.name}`{nearest(build.name, dir(torch.optim))}"
             )
-        problem = f"`torch.optim.{build.name}` does not take them"
+        problem = f"`torch.optim.{build.name}` does not accept them"
         return [self._configured("optimizer.arguments", problem, lambda: kind(model.parameters(), **build.arguments))]
 
     def _optimizers_of(self, made: Any) -> list[Optimizer]:
@@ -181,7 +181,7 @@ class ModelProgram:
             where = f"neither {self._target.name} nor `torch.nn` nor `torch.nn.functional` has"
             raise self._mistake("loss", f"{where} `{build.name}`{nearest(build.name, known)}")
         if isinstance(found, type):
-            problem = f"`{build.name}` does not take them"
+            problem = f"`{build.name}` does not accept them"
             return self._configured("loss.arguments", problem, lambda: found(**build.arguments))  # type: ignore[no-any-return]
         return lambda *values, **named: found(*values, **named, **build.arguments)
 
@@ -195,11 +195,11 @@ class ModelProgram:
             "batches": self._batches,
             "steps": lambda: self._steps,
         }
-        signature = inspect.signature(self._file.train)
-        given = {name: makers[name]() for name in signature.parameters if name in makers}
-        unknown = [each.name for each in required(signature) if each.name not in given]
+        taken = signature(self._file.train)
+        given = {name: makers[name]() for name in taken.parameters if name in makers}
+        unknown = [each.name for each in required(taken) if each.name not in given]
         if unknown:
-            raise ConfigMistake(f"{self._target.name}: train: nothing is known by the name of `{unknown[0]}`")
+            raise ConfigMistake(f"{self._target.name}: train: there is no argument `{unknown[0]}` to pass")
         self._file.train(**given)
 
     # ------------------------------------------------------------------------------------------------- mistakes

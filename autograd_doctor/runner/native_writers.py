@@ -80,7 +80,7 @@ def _map_privately(numpy: Any, say: Callable[[str], None]) -> None:
     @functools.wraps(original)
     def __new__(kind: Any, filename: Any, dtype: Any = numpy.uint8, mode: Any = "r+", *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         if mode in ("r+", "readwrite") and _is_large(filename):
-            say(f"`{os.fsdecode(filename)}` was mapped into memory so that nothing written reaches the file")
+            say(f"`{os.fsdecode(filename)}` was memory-mapped copy-on-write: nothing written reaches the file")
             mode = "c"
         return original(kind, filename, dtype, mode, *args, **kwargs)
 

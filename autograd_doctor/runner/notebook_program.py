@@ -27,9 +27,9 @@ from autograd_doctor.runner.shell import Shell, display
 
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _SAID: dict[Kind, str] = {
-    "skipped": "what only IPython knows was skipped",
-    "shell": "commands for a shell were not run",
-    "timed": "what was to be measured was run once, unmeasured",
+    "skipped": "IPython-only code was skipped",
+    "shell": "shell commands were not run",
+    "timed": "code to be timed was run once, without timing",
 }
 _SHOWN = 3
 
@@ -131,7 +131,7 @@ class NotebookProgram:
     def _skipped(self, text: str) -> None:
         if text not in self._noted:
             self._noted.add(text)
-            self._note(f"`get_ipython()` was asked for `{text}`, which was skipped")
+            self._note(f"`{text}` of `get_ipython()` was skipped")
 
 
 def _show_failure(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -32,19 +32,33 @@ _TRACKERS = {
 class Polite:
     """Everything here is done for the rest of the process: exit functions and threads of the program may save, too.
 
-    `note` is told what was kept from happening. `own` are further files and folders of ours.
+    `note` is told what was kept from happening. `own` are files and folders of ours.
     """
 
-    def __init__(self, note: Callable[[str], None], scratch: Path, trace: Path, *own: Path) -> None:
+    def __init__(self, note: Callable[[str], None], scratch: Path, *own: Path) -> None:
         self._note = note
         self._folder = scratch
-        self._trace = trace
-        self._witness = Witness(Keeper(scratch, own=(trace, *own)), self._refused)
-        self.training_began = self._witness.training_began
-        self.settle = self._witness.settle
+        self._own = own
         self._said: set[str] = set()
 
     def install(self) -> None:
+        """Switch off what acts elsewhere, and keep files."""
+        self.switch_off()
+        self._witness = Witness(Keeper(self._folder, own=self._own), self._refused)
+        announce_native_writers(self._witness, self._say)
+        watch_spawned(self._folder, *self._own)
+        self._witness.listen()
+
+    def training_began(self) -> None:
+        """What is new and finished by now may be kept for the next run of the program."""
+        self._witness.training_began()
+
+    def settle(self) -> None:
+        """Note how files were left."""
+        self._witness.settle()
+
+    def switch_off(self) -> None:
+        """Compilers and trackers, alone where files are kept already."""
         torch.compile = self._eagerly(torch.compile)
         self._switch_trackers_off()
         on_import(
@@ -56,12 +70,11 @@ class Polite:
                 "mlflow": self._mlflow,
             }
         )
-        announce_native_writers(self._witness, self._say)
-        watch_spawned(self._folder, self._trace)
-        self._witness.listen()
 
     def _refused(self, path: str) -> None:
-        self._say(f"the program was not let change `{path}`, which could not be kept; `--no-polite` lets it")
+        self._say(
+            f"the program was not allowed to change `{path}`, which could not be backed up; `--no-polite` allows it"
+        )
 
     def _say(self, text: str) -> None:
         if text not in self._said:
@@ -89,14 +102,14 @@ class Polite:
         self._say(f"{_TRACKERS[module.__name__][0]} was switched off")
 
     def _mlflow(self, module: ModuleType) -> None:
-        self._say("MLflow was given a scratch folder to log to")
+        self._say("MLflow logged to a scratch folder")
 
     def _tensorboard(self, module: ModuleType) -> None:
         initialise = module.SummaryWriter.__init__
 
         @functools.wraps(initialise)
         def __init__(writer: Any, logdir: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            self._say("TensorBoard was given a scratch folder to log to")
+            self._say("TensorBoard logged to a scratch folder")
             kwargs.pop("log_dir", None)
             initialise(writer, str(self._folder / "tensorboard"), *args, **kwargs)
 

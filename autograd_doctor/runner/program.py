@@ -124,7 +124,8 @@ def new_main(variables: Mapping[str, Any], arguments: Sequence[str]) -> ModuleTy
     Nothing is put back: threads, exit functions and workers of the program live on after its last line.
     """
     module = ModuleType("__main__")
-    vars(module).update({"__builtins__": builtins, "__annotations__": {}, "__package__": None, **variables})
+    annotations = {} if sys.version_info >= (3, 14) else {"__annotations__": dict[str, Any]()}  # made when asked for
+    vars(module).update({"__builtins__": builtins, **annotations, "__package__": None, **variables})
     sys.modules["__main__"] = sys.modules["__mp_main__"] = module
     sys.argv[:] = arguments
     return module

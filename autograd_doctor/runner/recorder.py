@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import threading
 from pathlib import Path
 
 import msgspec
 
-from autograd_doctor import __version__
+from autograd_doctor import __version__, system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import RecordingStarted
@@ -63,10 +64,10 @@ class Recorder:
         except OSError as error:
             self._lost = True
             leave_word(self._path, error)
-            print(f"autograd_doctor: cannot go on recording in {self._path}: {error.strerror}", file=sys.__stderr__)
+            print(f"autograd_doctor: recording in {self._path} stopped: {error.strerror}", file=sys.__stderr__)
 
     def _open(self, flags: int = 0) -> None:
-        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
+        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | system.BINARY | flags, 0o600)
         self._file = _identity(self._descriptor)
 
     def _is_open(self) -> bool:
@@ -86,6 +87,8 @@ def _header(plan: Plan) -> RecordingStarted:
         tool=__version__,
         began=CLOCK.time(),
         world_size=plan.ranks.size,
+        process=os.getpid(),
+        host=socket.gethostname(),
         rules=plan.selected,
         needs=plan.needs,
         steps=plan.steps,

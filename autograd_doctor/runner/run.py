@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import faulthandler
-import fcntl
 import functools
 import gc
 import multiprocessing
 import os
 import random
-import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from types import CodeType
 from typing import Literal, NoReturn, TextIO
 
+import msgspec
+
+from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import (
     InstrumentAttached,
     ModelAssumed,
     Noted,
+    ProcessEnded,
     ProcessStarted,
     ProgramRaised,
+    RankJoined,
     RecordingStarted,
     RunEnded,
     RunStarted,
@@ -46,14 +50,17 @@ from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.torch_warnings import TorchWarnings
 from autograd_doctor.keeping.claims import is_waiting
-from autograd_doctor.plan import STACKS, Plan
+from autograd_doctor.plan import Plan, plan_of_members
 from autograd_doctor.reading.holders import own_modules
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.assuming import assume, defines_model
 from autograd_doctor.runner.call_program import CallProgram
 from autograd_doctor.runner.caught import Caught
+from autograd_doctor.runner.children import watch_children
 from autograd_doctor.runner.function_mode import FunctionProgram
+from autograd_doctor.runner.groups import Groups
+from autograd_doctor.runner.joined import Joined
 from autograd_doctor.runner.keeper import Refused
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.notebook_program import NotebookProgram
@@ -72,11 +79,13 @@ ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientN
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),
-    *(RunStarted, ModelAssumed, Noted, ProcessStarted, ProgramRaised, RunEnded),
+    *(RunStarted, ModelAssumed, Noted, ProcessStarted, ProcessEnded, RankJoined, ProgramRaised, RunEnded),
 )
 """What the runner itself states, without any instrument."""
+_WELL: tuple[Reason, int] = ("finished", 0)
 _leave = os._exit
 _USAGE = 2
+_OF_THREADS = r"This process \(pid=\d+\) is multi-threaded, use of "
 _INTERRUPTED = 130
 _FILES = 200
 """Of a program's own modules: what is not named of a larger program is not looked through for what never ran."""
@@ -89,20 +98,14 @@ def run(plan: Plan) -> int:
     if plan.stdout_to_stderr:
         os.dup2(2, 1)
     os.environ["AUTOGRAD_DOCTOR"] = "1"
-    faulthandler.register(signal.SIGUSR2, file=_out_of_reach(_stacks(plan)), all_threads=True, chain=False)
+    # Threads of ours make Python 3.12 and later warn of each fork; what the program filters itself wins.
+    warnings.filterwarnings("ignore", _OF_THREADS, DeprecationWarning)
     return _Run(plan).go()
 
 
 def _stacks(plan: Plan) -> int:
     """The file of the stacks, open as long as the process lives."""
-    return os.open(Path(plan.scratch, STACKS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-
-
-def _out_of_reach(descriptor: int) -> int:
-    try:
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_REACH)
-    except OSError:  # where so many are not allowed, a program will not close so many
-        return descriptor
+    return os.open(plan.stacks, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o600)
 
 
 class _Run:
@@ -115,7 +118,10 @@ class _Run:
         self._caught = Caught(self._session)
         self._trains = False
         self._polite: Polite | None = None
-        make = partial(RankStopper, plan.ranks) if plan.ranks.are_several else Stopper
+        self._joined = Joined()
+        can_be_several = plan.ranks.are_several or plan.ranks.folder
+        ranked = partial(RankStopper, plan.ranks, is_member=plan.is_member, show=self._show_stacks)
+        make = ranked if can_be_several else Stopper
         self._stopper = make(
             self._session.signals.guard,
             plan.steps,
@@ -138,15 +144,19 @@ class _Run:
 
     def go(self) -> int:
         """Run the program to its end, its failure or the stop, and say which it was."""
+        self._say_started()
+        reason, code = self._run_program()
+        # What Python does first at exit: wait for the threads of the program, which may still be training.
+        threading._shutdown()  # type: ignore[attr-defined]
+        return self._finish(reason, code)
+
+    def _say_started(self) -> None:
+        system.show_stacks_when_asked(system.out_of_reach(_stacks(self._plan), _OUT_OF_REACH))
         _let_threads_stop()
         self._session.emit(InstrumentAttached(instrument="runner", emits=[event.__name__ for event in EMITS]))
         self._session.emit(started(self._plan.target))
         if self._plan.assumed is not None:
             self._session.emit(ModelAssumed(assumption=self._plan.assumed))
-        reason, code = self._run_program()
-        # What Python does first at exit: wait for the threads of the program, which may still be training.
-        threading._shutdown()  # type: ignore[attr-defined]
-        return self._finish(reason, code)
 
     def _run_program(self) -> tuple[Reason, int]:
         try:
@@ -161,36 +171,61 @@ class _Run:
     def _execute(self) -> None:
         if self._plan.polite:
             # Never undone: exit functions of the program may save, too.
-            others = [Path(folder)] if (folder := self._plan.ranks.folder) else []
-            self._polite = Polite(self._note, Path(self._plan.scratch), Path(self._plan.trace), *others)
+            own = map(Path, filter(None, (self._plan.trace, self._plan.members, self._plan.ranks.folder)))
+            self._polite = Polite(self._note, Path(self._plan.scratch), *own)
             self._polite.install()
         if self._plan.seed is not None:
             _seed(self._plan.seed)
+        self._watch()
+        program = self._program()
+        self._start_clock()
+        program.execute()
+
+    def _watch(self) -> None:
         self._attach()
         self._caught.listen(self._patches)
-        Processes(self._session).count(self._patches)
+        Groups(self._session).listen(self._patches)
+        members = self._plan.members
+        plan = str(plan_of_members(members)) if members else ""
+        watch_children(plan, Processes(self._session, self._are_several), self._leave)
         self._patches.replace(os, "_exit", self._exiting(os._exit))
         # What is kept beside tensors has the garbage collector run more often: it need not visit torch and ourselves.
         gc.freeze()
-        program = self._program()
+
+    def _start_clock(self) -> None:
         course = self._session.find(Course)
         if course is not None:
             self._stopper.start(course)
             self._await_training(course)
-        program.execute()
+
+    def _are_several(self) -> None:
+        """Others may train with this process: a pass that it cuts would leave them waiting."""
+        loaders = self._session.find(Loaders)
+        if loaders is not None:
+            loaders.limit = 0
+
+    def _leave(self) -> None:
+        """This is a forked process now, which is watched by itself: out with what it has inherited."""
+        self._session.leave()
+        self._patches.close()
 
     def _await_training(self, course: Course) -> None:
-        """What is new on the file system before the first backward, or step, is no result of training."""
-        if (polite := self._polite) is None:
-            return
+        """With the first backward, or step, it is clear which rank this is; what is new on the file system before is no
+        result of training."""
 
         def began(_: Course) -> None:
             course.backward_over.disconnect(began)
             course.step_taken.disconnect(began)
-            polite.training_began()
+            self._say_joined()
+            if self._polite is not None:
+                self._polite.training_began()
 
-        course.backward_over.connect(began, owner="files")
-        course.step_taken.connect(began, owner="files")
+        course.backward_over.connect(began, owner="runner")
+        course.step_taken.connect(began, owner="runner")
+
+    def _say_joined(self) -> None:
+        if (joined := self._joined.news()) is not None:
+            self._session.emit(msgspec.structs.replace(joined, step=self._session.step))
 
     def _attach(self) -> None:
         try:
@@ -232,11 +267,11 @@ class _Run:
         if self._stopper.is_stopping or isinstance(error, Stop):
             return self._stopper.reason or "steps", 0
         if self._stopper.cut_a_pass and _is_stop_iteration(error):
-            text = "the program asked for a batch beyond the end of a pass that was cut, and ended there"
+            text = "the program asked for a batch beyond the end of a pass that the doctor had cut, and ended there"
             self._note(text)
             return "finished", 0
         if isinstance(error, SystemExit):
-            code = _exit_code(error)
+            code = self._exit_code(error)
             self._say_caught(self._caught.behind(error) if code else None)
             return "exited", code
         if isinstance(error, ConfigMistake):
@@ -245,13 +280,23 @@ class _Run:
         crash.peel(error)
         if isinstance(error, Refused):
             # Said in a note: that a file cannot be kept is no fault of the program's.
-            crash.report(error)
+            self._report(error)
             return "exited", 1
         interrupted = isinstance(error, KeyboardInterrupt)
         if not interrupted:
             self._session.emit(crash.raised(error, self._session.signals.guard, self._session.step))
-        crash.report(error)
+        self._report(error)
         return ("interrupted", _INTERRUPTED) if interrupted else ("raised", 1)
+
+    def _exit_code(self, error: SystemExit) -> int:
+        """The exit code of `sys.exit(…)`, as the shell sees it; what is no number goes to standard error."""
+        if error.code is None or isinstance(error.code, int):
+            return (error.code or 0) & 0xFF
+        print(error.code, file=sys.stderr)
+        return 1
+
+    def _report(self, error: BaseException) -> None:
+        crash.report(error)
 
     def _finish(self, reason: Reason, code: int) -> int:
         self._stopper.over()
@@ -309,22 +354,63 @@ class _Run:
     def _say_ended(self, reason: Reason, code: int) -> None:
         if self._polite is not None:
             self._polite.settle()
+        self._say_joined()
         seconds = round(CLOCK.monotonic() - self._began, 3)
         files = sorted({path for each in own_modules() if (path := attributes(each).get("__file__"))})[:_FILES]
         ended = RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds, files=files)
         self._session.emit(ended)
 
+    def _show_stacks(self) -> None:
+        faulthandler.dump_traceback(file=_stacks(self._plan), all_threads=True)
+
     def _end_hard(self) -> None:
         """The program hangs, or was stopped and went on all the same."""
         reason = self._stopper.reason or "time"
         if reason == "hung":
-            faulthandler.dump_traceback(file=_stacks(self._plan), all_threads=True)
+            self._show_stacks()
         self._say_ended(reason, 0)
         for child in multiprocessing.active_children():
             child.terminate()
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
         _leave(0)
+
+
+class MemberRun(_Run):
+    """A process that the program has started: whoever runs it says when it has begun and ended, and tells the rest.
+
+    forked: it has what its parent has patched. is_main: its program is the only one in it, so that what comes after its
+    last line counts.
+    """
+
+    def __init__(self, plan: Plan, *, forked: bool, is_main: bool) -> None:
+        super().__init__(plan)
+        self._forked = forked
+        self._is_main = is_main
+
+    def begin(self) -> None:
+        """Watch from here on. Its random numbers are its own: others would be the same in all ranks."""
+        self._say_started()
+        if self._plan.polite and not self._forked:
+            polite = Polite(self._note, Path(self._plan.scratch))
+            polite.switch_off()
+        self._watch()
+        self._start_clock()
+
+    def ended(self, error: BaseException | None) -> bool:
+        """Its program has come to an end; returns whether that is because it was stopped."""
+        self._stopper.program_over()
+        reason, code = self._ended_by(error) if error is not None else _WELL
+        if self._is_main:
+            threading._shutdown()  # type: ignore[attr-defined]
+        self._finish(reason, code)
+        return error is not None and self._stopper.is_stopping
+
+    def _report(self, error: BaseException) -> None:
+        """Who runs it does."""
+
+    def _exit_code(self, error: SystemExit) -> int:
+        return (error.code or 0) & 0xFF if isinstance(error.code, int | None) else 1
 
 
 def _seed(seed: int) -> None:
@@ -338,14 +424,6 @@ def _seed(seed: int) -> None:
 def _is_stop_iteration(error: BaseException) -> bool:
     """Also where Python has turned it into a `RuntimeError`, because it left a generator."""
     return isinstance(error, StopIteration) or isinstance(error.__cause__, StopIteration)
-
-
-def _exit_code(error: SystemExit) -> int:
-    """The exit code of `sys.exit(…)`, as the shell sees it; what is no number goes to standard error, as in Python."""
-    if error.code is None or isinstance(error.code, int):
-        return (error.code or 0) & 0xFF
-    print(error.code, file=sys.stderr)
-    return 1
 
 
 def _let_threads_stop() -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 from typing import NamedTuple
 
+from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.keeping.processes import PROCESSES, stats
+from autograd_doctor.keeping.processes import stats
+from autograd_doctor.system import PROCESSES
 
 _LOOK_EVERY = 1.0
 _IDLE = 0.01
@@ -23,7 +24,7 @@ _WAKES = 20.0
 _TIMES_THE_LONGEST = 10
 _SHORTEST, _LONGEST = 5.0, 10.0
 _WORTH_WAITING = 30.0
-_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_TICKS = system.configured("SC_CLK_TCK", 100)
 """In a second: the unit in which a system tells the processor time of other processes."""
 
 
@@ -32,9 +33,12 @@ class Standstill:
 
     It is a hang after as many seconds as the check was to take, but after 5 at least and 10 at most, and after ten
     times the longest standstill that the program got over before.
+
+    heeds_wakes: being woken is moving. Threads of a group of processes are woken all the time, while all ranks wait.
     """
 
     def __init__(self, now: float, max_seconds: float) -> None:
+        self.heeds_wakes = True
         self._patience = min(max(max_seconds, _SHORTEST), _LONGEST)
         self._longest = 0.0
         self._moved_at = self._signalled_at = self._looked_at = now
@@ -52,7 +56,7 @@ class Standstill:
         if passed < _LOOK_EVERY or now - self._signalled_at < _LOOK_EVERY:
             return
         used = _used()
-        if self._used is None or used.shows_movement(self._used, passed):
+        if self._used is None or used.shows_movement(self._used, passed, by_wakes=self.heeds_wakes):
             self._moved(now)
         self._used, self._looked_at = used, now
 
@@ -86,8 +90,9 @@ class _Used(NamedTuple):
     ticks: dict[int, int]
     waits: bool
 
-    def shows_movement(self, before: _Used, seconds: float) -> bool:
-        busy = self.seconds - before.seconds > _IDLE * seconds or self.wakes - before.wakes > _WAKES * seconds
+    def shows_movement(self, before: _Used, seconds: float, *, by_wakes: bool) -> bool:
+        woken = by_wakes and self.wakes - before.wakes > _WAKES * seconds
+        busy = self.seconds - before.seconds > _IDLE * seconds or woken
         return busy or self.waits or self._others_show_movement(before, seconds)
 
     def _others_show_movement(self, before: _Used, seconds: float) -> bool:
@@ -101,7 +106,10 @@ class _Used(NamedTuple):
 
 def _used() -> _Used:
     seconds = CLOCK.process_time() - CLOCK.thread_time()
-    wakes = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    wakes = system.wakes()
+    if wakes is None:
+        # Whoever waits for a network, and who is stuck, look alike.
+        return _Used(seconds, 0, {}, waits=True)
     if not PROCESSES.is_dir():
         # Nothing is known of what other processes do: as long as there are any, something may move.
         return _Used(seconds, wakes, {}, bool(multiprocessing.active_children()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib import metadata
 
 import torch
@@ -33,7 +34,7 @@ def started(target: Target) -> RunStarted:
         python=platform.python_version(),
         torch=str(torch.__version__),
         device=_device(),
-        packages=dict(_versions()),
+        packages=dict(versions()),
     )
 
 
@@ -45,7 +46,8 @@ def _device() -> str:
     return kind
 
 
-def _versions() -> list[tuple[str, str]]:
+@cache
+def versions() -> tuple[tuple[str, str], ...]:
     """Frameworks that are installed, whether or not the program imports them: asking must not import them either."""
     found = []
     for package in _PACKAGES:
@@ -53,4 +55,4 @@ def _versions() -> list[tuple[str, str]]:
             found.append((package, metadata.version(package)))
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return tuple(found)

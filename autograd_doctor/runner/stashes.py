@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import os
 import shutil
@@ -11,11 +10,11 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from autograd_doctor import system
 from autograd_doctor.keeping.journal import Facts, Journal, Stash
 
 LARGEST_COPY = 2 << 30
 _CHECKED = 8 << 20
-_CLONE = 0x40049409  # FICLONE: the copy shares its blocks with the original
 
 
 class Stashes:
@@ -43,11 +42,11 @@ class Stashes:
         if other is None:
             raise OSError(errno.EXDEV, "there is no room for another file")
         if empty:
-            os.close(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         else:
             copied(path, other, now.st_size)
         with suppress(OSError):
-            os.chown(other, now.st_uid, now.st_gid)
+            system.give(other, now.st_uid, now.st_gid)
         shutil.copystat(path, other)
         return other
 
@@ -81,14 +80,14 @@ class Stashes:
 
 def copied(path: str, copy: str, size: int) -> None:
     """Copy a file, by cloning it where the file system can. Raises `OSError` if that would take too much."""
-    source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    source = os.open(path, os.O_RDONLY | system.BINARY)
     try:
-        target = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        target = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.BINARY, 0o600)
         try:
-            if _is_cloned(target, source):
+            if system.is_cloned(target, source):
                 return
             if size > LARGEST_COPY:
-                raise OSError(errno.EFBIG, f"with {size >> 30} GB it is too large to be copied")
+                raise OSError(errno.EFBIG, f"at {size >> 30} GB it is too large to be copied")
             if size > _CHECKED and shutil.disk_usage(os.path.dirname(copy)).free < 2 * size:
                 raise OSError(errno.ENOSPC, "there is too little room for a copy")
             while data := os.read(source, 1 << 20):
@@ -101,11 +100,3 @@ def copied(path: str, copy: str, size: int) -> None:
             os.close(target)
     finally:
         os.close(source)
-
-
-def _is_cloned(target: int, source: int) -> bool:
-    try:
-        fcntl.ioctl(target, _CLONE, source)
-    except OSError:
-        return False
-    return True

@@ -244,14 +244,14 @@ class Stopper:
                 return
             self.reason = "finished"
         names = ", ".join(f"`{thread.name}`" for thread in _waited_for())
-        self._note(f"the program came to its end, and threads that it had started went on and were ended: {names}")
+        self._note(f"the program finished, but threads that it had started kept running and were stopped: {names}")
         self._end_hard()
 
-    def _stop_between_steps(self, now: float) -> None:
+    def _stop_between_steps(self, now: float, reason: StopReason = "time") -> None:
         with self._lock:
             if self.reason is not None or (self._course and self._course.running is not None):
                 return
-            self.reason = "time"
+            self.reason = reason
             self._raised_at = now
             if not self._program_over:
                 self._unanswered = True
@@ -272,7 +272,7 @@ class Stopper:
         if self._unanswered and self._hangs(now):
             self.reason = "hung"
         elif self._unanswered and sleeps(self._trainer):
-            self._note(f"the time was up while the program slept in {line_of(self._trainer)}")
+            self._note(f"time ran out while the program slept in {line_of(self._trainer)}")
         self._end_hard()
 
 

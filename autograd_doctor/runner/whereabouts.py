@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 import threading
-from pathlib import Path
 
 from autograd_doctor.reading.places import own_frames
+from autograd_doctor.system import PROCESSES
 
 _SLEEPS = {"x86_64": ("35", "230"), "aarch64": ("101", "115")}
 """The numbers of `nanosleep` and `clock_nanosleep` on Linux."""
@@ -18,11 +19,13 @@ def sleeps(thread: threading.Thread) -> bool:
 
     `/proc/PID/task/TID/syscall` begins with the number of the system call in which a thread is blocked: proc(5).
     """
+    # After a fork, Python 3.11 has the parent's `native_id` for the main thread; on Linux it is the process's own.
+    task = os.getpid() if thread is threading.main_thread() else thread.native_id
     try:
-        blocked_in = Path(f"/proc/self/task/{thread.native_id}/syscall").read_text().split()[0]
+        blocked_in = (PROCESSES / f"self/task/{task}/syscall").read_text().split()[0]
     except OSError:
         return False
-    return blocked_in in _SLEEPS.get(os.uname().machine, ())
+    return blocked_in in _SLEEPS.get(platform.machine(), ())
 
 
 def line_of(thread: threading.Thread) -> str:

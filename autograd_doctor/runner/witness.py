@@ -6,6 +6,7 @@ program do what it was about to do, unless what is there could not be kept.
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -15,12 +16,12 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
+from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.runner.keeper import Keeper, Refused
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _LOOK_EVERY = 0.5
-_DESCRIPTORS = "/proc/self/fd"
 _HERE = -1
 """How audit events say that a path is not relative to the folder of a descriptor."""
 
@@ -34,7 +35,7 @@ class Witness:
         self._lock = threading.Lock()
         self._busy: int | None = None
         self._looks = False
-        os.register_at_fork(after_in_child=self._forked)
+        system.after_fork(after_in_child=self._forked)
 
     def listen(self) -> None:
         heard: dict[str, Callable[..., None]] = {
@@ -68,7 +69,7 @@ class Witness:
 
     def _hear_what_is_not_audited(self) -> None:
         """`open` is told of without the folder that a name is relative to, and what makes pipes not at all."""
-        if os.path.isdir(_DESCRIPTORS):
+        if os.open in os.supports_dir_fd:
             _replace("open", _opening(os.open))
         for name in ("mkfifo", "mknod"):
             if hasattr(os, name):
@@ -182,7 +183,7 @@ class Witness:
 
     def _stated(self, path: Any, folder: int) -> str:
         """The file of which something is said, by its name or a descriptor."""
-        return _followed(_named(os.readlink(f"{_DESCRIPTORS}/{path}") if isinstance(path, int) else path, folder))
+        return _followed(_named(_path_of(path) if isinstance(path, int) else path, folder))
 
     def _mapped(self, descriptor: int, *_: Any) -> None:
         if descriptor >= 0:
@@ -210,7 +211,7 @@ def _opening(original: Callable[..., int]) -> Callable[..., int]:
     def open(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         if dir_fd is None or not flags & _WRITES:
             return original(path, flags, mode, dir_fd=dir_fd)
-        folder = f"{_DESCRIPTORS}/{dir_fd}"
+        folder = _named_by(system.way_to, dir_fd)
         name = os.fspath(path)
         try:
             return original(os.path.join(os.fsencode(folder) if isinstance(name, bytes) else folder, name), flags, mode)
@@ -231,6 +232,20 @@ def _replace(name: str, function: Callable[..., Any]) -> None:
             able.add(function)
 
 
+def _path_of(descriptor: int) -> str:
+    return _named_by(system.path_of, descriptor)
+
+
+def _named_by(name: Callable[[int], str], descriptor: int) -> str:
+    """A name for what is open. What has none that we know cannot be kept."""
+    try:
+        return name(descriptor)
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
+            raise Refused(f"descriptor {descriptor}", error) from None
+        raise
+
+
 def _ends_in(path: Any, names: set[str]) -> bool:
     """Whether a path may be that of one of these files."""
     if names:
@@ -243,7 +258,7 @@ def _named(path: Any, folder: int) -> str:
     """The absolute path of a name, which itself may be a link."""
     text = os.fsdecode(path)
     if folder is not None and folder >= 0 and not os.path.isabs(text):
-        text = os.path.join(os.readlink(f"{_DESCRIPTORS}/{folder}"), text)
+        text = os.path.join(_path_of(folder), text)
     above, name = os.path.split(_absolute(text.rstrip("/") or "/"))
     return _followed(text) if name in ("", ".", "..") else os.path.join(os.path.realpath(above), name)
 
@@ -256,8 +271,4 @@ def _followed(path: Any) -> str:
 def _absolute(path: str) -> str:
     if os.path.isabs(path):
         return path
-    try:
-        here = os.getcwd()
-    except FileNotFoundError:  # it was removed, and names that lead out of it are still good
-        here = os.readlink("/proc/self/cwd").removesuffix(" (deleted)")
-    return os.path.join(here, path)
+    return os.path.join(system.working_folder(), path)  # names that lead out of one that was removed are still good

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from inspect import Parameter, Signature
@@ -11,8 +12,10 @@ from typing import Any, Literal, Optional, Union
 
 from autograd_doctor import target
 from autograd_doctor.calling import bound
+from autograd_doctor.config_file import parse_value
+from autograd_doctor.interpreter import OWN, Interpreter
 from autograd_doctor.mistakes import Mistake, nearest
-from autograd_doctor.plan import CallPlan, Target
+from autograd_doctor.plan import CallPlan, Target, Written
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _PLAIN: dict[str, Any] = {
@@ -34,10 +37,10 @@ def is_call(name: str) -> bool:
     return bool(colon and where) and dotted and not Path(name).exists()
 
 
-def call(name: str, sets: Sequence[str]) -> tuple[Target, CallPlan]:
+def call(name: str, sets: Sequence[str], python: Interpreter = OWN) -> tuple[Target, CallPlan]:
     """What is called, checked as far as that is possible without running anything. Raises `Mistake`."""
     where, _, function = name.rpartition(":")
-    path = _source(where)
+    path = _source(where, python)
     given = dict(_given(word) for word in sets)
     if len(given) < len(sets):
         raise Mistake("--set: the same parameter is given twice")
@@ -47,30 +50,38 @@ def call(name: str, sets: Sequence[str]) -> tuple[Target, CallPlan]:
     return Target("call", name, words), CallPlan(where=where, function=function, given=given)
 
 
-def _given(word: str) -> tuple[str, str]:
+def _given(word: str) -> tuple[str, Written]:
     name, equals, text = word.partition("=")
     if not equals or not name.strip().isidentifier():
         raise Mistake(f"--set: expected NAME=VALUE, as in `epochs=1`, found `{word}`")
-    return name.strip(), text.strip()
+    return name.strip(), written(text.strip())
 
 
-def _source(where: str) -> Path | None:
+def written(text: str) -> Written:
+    """A value that was typed; the child needs no YAML to read it."""
+    return Written(text, json.dumps(parse_value(text)))
+
+
+def _source(where: str, python: Interpreter) -> Path | None:
     """The file that defines the function, None if it is not Python."""
     if where.endswith((".py", ".ipynb")) or "/" in where:
-        return Path(target.script(where, []).name)
-    spec: ModuleSpec = target.find_module(where)
+        return Path(target.script(where, [], python).name)
+    spec: ModuleSpec = target.find_module(where, python)
     if spec.origin is None or not spec.origin.endswith(".py"):
         return None
-    target.compiled(target.read(Path(spec.origin)), spec.origin)
+    target.compiled(target.read(Path(spec.origin)), spec.origin, python=python)
     return Path(spec.origin)
 
 
 # ---------------------------------------------------------------------------------------------- what the source tells
 
 
-def _check(path: Path, where: str, function: str, given: dict[str, str]) -> None:
+def _check(path: Path, where: str, function: str, given: dict[str, Written]) -> None:
     """Complain of what is certain; what decorators, imports and assignments make of a name is seen in the child."""
-    tree = ast.parse(target.read(path))
+    try:
+        tree = ast.parse(target.read(path))
+    except SyntaxError:  # a later Python than this one runs it
+        return
     first, *others = function.split(".")
     names = list(_bound_names(tree))
     if first not in names:

@@ -32,7 +32,7 @@ def _value(word: str, where: str) -> tuple[str, Any]:
     """`NAME=VALUE`; what is no Python literal is text."""
     name, _, text = (part.strip() for part in word.partition("="))
     if not name.isidentifier():
-        raise Mistake(f"{where}: expected the name of a parameter before `=`, found {describe(word)}")
+        raise Mistake(f"{where}: expected a parameter name before `=`, found {describe(word)}")
     value = _literal(text)
     if not _is_plain(value):
         raise Mistake(f"{where}: `{name}` can be a number, text, None, or a tuple of these, not {describe(text)}")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograd_doctor.interpreter import OWN, Interpreter
 from autograd_doctor.target import compiled, read
 
 _MODULE_BASES = ("nn.Module", "torch.nn.Module", "Module")
@@ -52,11 +53,14 @@ class ModelFile:
         ]
 
 
-def look(name: str) -> ModelFile:
+def look(name: str, python: Interpreter = OWN) -> ModelFile:
     """What the source of a file binds. Raises `Mistake` if it cannot be read or parsed."""
     source = read(Path(name))
-    compiled(source, name)
-    body = ast.parse(source).body
+    compiled(source, name, python=python)
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a later Python than this one runs it
+        return ModelFile(name, open=True)
     return ModelFile(
         name=name,
         classes={node.name: node for node in body if isinstance(node, ast.ClassDef)},

@@ -85,7 +85,7 @@ class _Check:
                 self.check_name(f"{key}.{name}.class", own.name)
         missing = [name for name in required(signature) if name not in given]
         if missing:
-            raise self.wrong(key, f"expected the argument `{missing[0]}`, and it is not there")
+            raise self.wrong(key, f"the argument `{missing[0]}` is missing")
 
     def build(self, key: str, given: str | Build | None) -> Build | None:
         """A name with its arguments. Names of PyTorch are left to the child, which can ask PyTorch."""
@@ -102,7 +102,7 @@ class _Check:
         for loss in losses:
             _json(loss.arguments, self.wrong, "loss.arguments")
         if len(losses) > 1 and any(loss.name == OWN_STEP for loss in losses):
-            raise self.wrong("loss", f"`{OWN_STEP}` computes the whole loss, and there are others")
+            raise self.wrong("loss", f"`{OWN_STEP}` computes the whole loss, but other losses are given")
         return losses
 
     def data(self, section: DataSection) -> DataPlan:

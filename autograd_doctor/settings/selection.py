@@ -32,7 +32,7 @@ def ignored(loaded: Loaded, catalogue: Sequence[Rule]) -> list[tuple[Ignored, st
     entries = loaded.ignored_findings
     for entry, where in entries:
         if entry.code == "ALL":
-            raise Mistake(f"{where}: ignore.code: names one rule or a prefix; there is no form that ignores everything")
+            raise Mistake(f"{where}: ignore.code: name a rule or a prefix; ignoring everything is not possible")
         _check_selector(entry.code, catalogue, f"{where}: ignore.code")
     return entries
 

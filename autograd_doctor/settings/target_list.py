@@ -94,13 +94,12 @@ def _one(file: Path, key: str, target: _Target, values: dict[str, Any]) -> Liste
         raise Mistake(f"{place}: expected one of the keys `script`, `module` and `function`, found {there}")
     ((kind, value),) = kinds.items()
     if not value or target.name == "":
-        raise Mistake(f"{place}.{kind if not value else 'name'}: expected text, found an empty one")
+        raise Mistake(f"{place}.{kind if not value else 'name'}: expected text, found an empty string")
     if (kind == "function") != (calls.is_call(value)) and kind != "module":
         said = "`function` takes MODULE:FUNCTION" if kind == "function" else "a function goes under `function`"
         raise Mistake(f"{place}.{kind}: {said}, found `{value}`")
     own = {each: given for each, given in values.items() if each not in _Target.__struct_fields__}
-    if isinstance(own.get("baseline"), str):
-        own["baseline"] = str(file.parent / own["baseline"])
+    own |= config.paths_from(file, own)
     return Listed(
         name=target.name if isinstance(target.name, str) else _short(kind, value),
         typed=value if kind == "module" else _from_here(file, value),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -14,6 +13,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.system import after_fork
 
 # Asked for in every look: found here, not by way of modules.
 _DisableTorchFunction = torch._C.DisableTorchFunction
@@ -33,7 +33,7 @@ def _after_fork() -> None:
         guard.forked = True
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork(after_in_child=_after_fork)
 
 
 class Guard:

@@ -42,6 +42,14 @@ class BatchAsked:
 
 
 @dataclass(eq=False, slots=True)
+class IndexDrawn:
+    """A sampler has said what the next batch that is loaded consists of, which is earlier than it comes."""
+
+    iterator: _BaseDataLoaderIter
+    index: Any
+
+
+@dataclass(eq=False, slots=True)
 class LengthAsked:
     """The program asks for `len(loader)`. A listener may put a smaller number in."""
 
@@ -51,7 +59,7 @@ class LengthAsked:
 
 class Loaders(Seam):
     """`built`, and `chosen` for a part of a data set; `began` with a pass; `asked`, then `drawn` or `exhausted` for
-    each batch; `length_asked`.
+    each batch; `indexed`, from before a pass began; `length_asked`.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -62,6 +70,7 @@ class Loaders(Seam):
         self.asked: Signal[BatchAsked] = Signal(guard, self)
         self.drawn: Signal[BatchAsked] = Signal(guard, self)
         self.exhausted: Signal[BatchAsked] = Signal(guard, self)
+        self.indexed: Signal[IndexDrawn] = Signal(guard, self)
         self.length_asked: Signal[LengthAsked] = Signal(guard, self)
 
     def patch(self, patches: Patches) -> None:
@@ -70,6 +79,7 @@ class Loaders(Seam):
         patches.replace(DataLoader, "__iter__", self._iterating(DataLoader.__iter__))
         patches.replace(DataLoader, "__len__", self._measuring(DataLoader.__len__))
         patches.replace(_BaseDataLoaderIter, "__next__", self._drawing(_BaseDataLoaderIter.__next__))
+        patches.replace(_BaseDataLoaderIter, "_next_index", self._indexing(_BaseDataLoaderIter._next_index))
 
     def _iterating(self, original: Callable[[Loader], _BaseDataLoaderIter]) -> Callable[[Loader], _BaseDataLoaderIter]:
         @wraps(original)
@@ -88,6 +98,16 @@ class Loaders(Seam):
             return asked.length
 
         return __len__
+
+    def _indexing(self, original: Callable[[_BaseDataLoaderIter], Any]) -> Callable[[_BaseDataLoaderIter], Any]:
+        @wraps(original)
+        def _next_index(iterator: _BaseDataLoaderIter) -> Any:
+            index = original(iterator)
+            if self.indexed.listeners:
+                self.indexed.send(IndexDrawn(iterator, index))
+            return index
+
+        return _next_index
 
     def _drawing(self, original: Callable[[_BaseDataLoaderIter], Any]) -> Callable[[_BaseDataLoaderIter], Any]:
         @wraps(original)

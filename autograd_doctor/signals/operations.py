@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from torch._C import _functorch
 from torch.autograd.variable import VariableMeta
 from torch.overrides import TorchFunctionMode
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import place
@@ -24,6 +26,8 @@ _PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 _ENGINE = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad})
 _DISABLED = torch._C._disabled_torch_function_impl
 _set_grad_enabled = torch._C._set_grad_enabled
+_FOR_THREADS = 0.5
+_BETWEEN_LOOKS = 0.001
 
 
 class Operation:
@@ -86,12 +90,14 @@ class Operations(Seam):
         self._told: Operation | None = None
         self._mode: _Mode | None = None
         self._thread = 0
+        self._references = 0
 
     def patch(self, patches: Patches) -> None:
         patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
         patches.replace(torch.overrides, "has_torch_function", _by_arguments(torch.overrides.has_torch_function))
         patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
         self._mode, self._thread, self.resting = _Mode(self), threading.get_ident(), False
+        self._references = sys.getrefcount(self._mode)
         _put_below(self._mode)
         patches.callback(self._remove)
         if self.reasons_to_rest:
@@ -101,6 +107,19 @@ class Operations(Seam):
         """The last listener has left."""
         self._take_off()
         self._mode = None
+
+    def await_threads(self) -> None:
+        """Wait until no thread of torch's keeps the mode any more.
+
+        What such a thread does for an operation it does under the modes of the operation, and to let go of them it
+        needs Python's lock. A group of processes waits for its threads when it goes, and may keep the lock meanwhile.
+        """
+        until = CLOCK.monotonic() + _FOR_THREADS
+        on_stack = int(self._mode is not None and self._is_on_stack())
+        while self._mode is not None and sys.getrefcount(self._mode) > self._references + on_stack:
+            if CLOCK.monotonic() > until:
+                return
+            CLOCK.sleep(_BETWEEN_LOOKS)
 
     def rest(self, reason: str) -> None:
         """Signal no operations until this reason and all others are gone; one that is running is not cut off."""

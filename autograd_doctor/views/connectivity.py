@@ -47,7 +47,7 @@ def first_values(trace: Trace, filled_at: Mapping[int, Location]) -> tuple[Relat
         seen = trace.parameters.get(parameter)
         if seen is not None and seen.registered_at != place:
             places.setdefault(place, seen.name)
-    return tuple(Related(f"`{name}` began with values from here", place) for place, name in places.items())
+    return tuple(Related(f"`{name}` was initialised with values from here", place) for place, name in places.items())
 
 
 def values_in(backwards: Iterable[BackwardRan]) -> tuple[frozenset[int], bool]:

@@ -7,15 +7,15 @@ from autograd_doctor.events.steps import Cut
 from autograd_doctor.operations import COMPARISONS
 
 _HELP = {
-    "detach": "remove the `detach`, or keep it only on the side that must not learn",
+    "detach": "remove the `detach()`, or keep it only on the side that must not learn",
     "data": "use the tensor itself instead of its `.data`",
-    "item": "keep the tensor in the loss; take the number only for printing",
+    "item": "use the tensor in the loss; take Python numbers only for logging",
     "numpy": "write this part with torch operations, so that it stays in the graph",
-    "tensor": "join tensors with `torch.stack` or `torch.cat`; `torch.tensor` copies their values only",
+    "tensor": "join tensors with `torch.stack` or `torch.cat`; `torch.tensor` only copies their values",
     "argmax": "build the loss on the scores (softmax, Gumbel-softmax, log-probabilities), not on the index",
-    "zero": "let the gradient pass straight through, as in `x + (x.round() - x).detach()`, or use a smooth function",
-    "cast": "stay in a floating dtype until the loss has been computed",
-    "grad": "take the gradient with `torch.autograd.grad(…, create_graph=True)`, so that it has a graph of its own",
+    "zero": "use a straight-through estimator, as in `x + (x.round() - x).detach()`, or a smooth function",
+    "cast": "keep a floating-point dtype until the loss is computed",
+    "grad": "compute the gradient with `torch.autograd.grad(…, create_graph=True)`, so that it has a graph",
     "function": "return a gradient for this input from the function's `backward`",
 }
 _KINDS = {
@@ -24,7 +24,7 @@ _KINDS = {
     "argmin": "argmax", "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "to": "cast",
     "type": "cast", "short": "cast", "byte": "cast",
 }  # fmt: skip
-_DEFAULT_HELP = "replace the operation by one that autograd can differentiate"
+_DEFAULT_HELP = "use an operation that autograd can differentiate"
 
 
 def is_comparison(operation: str) -> bool:
@@ -43,7 +43,7 @@ def help_for(cut: Cut) -> str:
         return _HELP["function"]
     operation = cut.operation.rsplit(".", 1)[-1]
     if is_comparison(operation):
-        return "use a smooth stand-in, such as the sigmoid of the difference, where the comparison is to be learned"
+        return "if the comparison must be learned, use a smooth substitute, such as the sigmoid of the difference"
     return _HELP.get(_KINDS.get(operation, operation), _DEFAULT_HELP)
 
 

@@ -12,7 +12,10 @@ from autograd_doctor.views.cuts import called
 
 Dropped = LossDropped | TermIdle
 """The latter where nobody read it either."""
-ADVICE = "this loss never goes backward: add it to the one that does, or call `backward()` on it before the step"
+ADVICE = (
+    "`backward()` never runs on this loss: add it to the loss that is backpropagated, or call `backward()` on it "
+    "before the step"
+)
 
 
 def dropped_loss(trace: Trace, parameters: Iterable[int]) -> Dropped | None:
@@ -40,11 +43,11 @@ def words(loss: Dropped) -> str:
 
 def advice(loss: Dropped, optimizer: str) -> str:
     """What to do about it."""
-    return f"{words(loss)} never goes backward: call `backward()` on it before the step of {optimizer}"
+    return f"`backward()` never runs on {words(loss)}: call it before the step of {optimizer}"
 
 
 def pointer(loss: Dropped | None) -> tuple[Related, ...]:
     """Where it is computed."""
     if loss is None or loss.location is None:
         return ()
-    return (Related(f"{words(loss)} is computed here and never goes backward", loss.location),)
+    return (Related(f"{words(loss)} is computed here, and `backward()` never runs on it", loss.location),)

@@ -37,14 +37,14 @@ def awaited(trace: Trace) -> str:
     if not trace.steps:
         return _all_skipped(trace)
     if unchanged(trace) and not has_ended(trace) and all(_may_rise(trace, step) for step in trace.steps):
-        return f"a schedule held the learning rate at 0 in all {plural(len(trace.steps), 'step')} seen"
+        return f"the schedule kept the learning rate at 0 in all {plural(len(trace.steps), 'step')} seen"
     return ""
 
 
 def _all_skipped(trace: Trace) -> str:
     skipped = sum(call.found_inf for call in trace.of(ScalerUsed) if call.call == "step")
     skipped = max(skipped, sum(step.skipped for step in trace.of(OptimizerStepped)))
-    return f"the gradient scaler skipped {plural(skipped, 'step')}, and no other was seen" if skipped else ""
+    return f"the gradient scaler skipped {plural(skipped, 'step')}, and no other steps were seen" if skipped else ""
 
 
 def _may_rise(trace: Trace, step: OptimizerStepped) -> bool:

@@ -26,11 +26,10 @@ def left_out(trace: Trace, minimum: int) -> set[int]:
     }
     let_go = _let_go(trace)
     written = Counter(leaf for step, leaf in in_steps if step >= let_go.get(leaf, 0))
-    by_hand = {leaf for step in trace.of(OptimizerStepped) for leaf in step.moved or () if step.optimizer is None}
     return (
         {leaf for leaf, count in written.items() if count >= minimum}
         - (trace.optimized - let_go.keys())
-        - by_hand
+        - trace.moved_by_hand
         - {event.parameter for event in trace.of(ValuesShared)}
         - {leaf for event in trace.of(ForwardRan) for leaf in event.written_parameters}
     )

@@ -16,6 +16,9 @@ from autograd_doctor.views.cuts import called
 _PHASE = 2
 """Backwards without a term after which it is taken to be gone: the last one of a run may be cut off."""
 
+_TURNS = 2
+"""Losses that teach what a term is of, so that it is no exception."""
+
 _Key = tuple[Location | None, Location | None, str, bool]
 
 
@@ -79,7 +82,7 @@ def steady_terms(
     trace: Trace, backwards: float, *, in_vain: bool = False, late: float = math.inf
 ) -> Iterator[LossTerm]:
     """Terms that at least so many examined losses had, and at least half of those of their line from then on, and that
-    are not zero.
+    are not zero. Where those without it teach, now and then, what it alone is of, the parts of a loss take turns.
 
     Those that the newest of them do not have any more were cut for a phase of the training. late: how many losses must
     have a term that had a gradient before, and all that followed; such terms are left out by default.
@@ -102,7 +105,8 @@ def steady_terms(
     for one in found.values():
         begins = one.backwards[0].backward
         losses = [each for each in trace.of(LossExamined) if each.location == one.line and each.backward >= begins]
-        if not one.is_zero and _is_steady(one, losses, late if one.seen.was_live else backwards):
+        steady = not one.is_zero and _is_steady(one, losses, late if one.seen.was_live else backwards)
+        if steady and not _takes_turns(trace, one, losses):
             yield one
 
 
@@ -118,6 +122,14 @@ def _is_steady(term: LossTerm, losses: list[LossExamined], backwards: float) -> 
         return len(term.backwards) >= len(losses)
     newer = sum(other.backward > term.backwards[-1].backward for other in losses)
     return 2 * len(term.backwards) >= len(losses) and newer < _PHASE
+
+
+def _takes_turns(trace: Trace, term: LossTerm, losses: list[LossExamined]) -> bool:
+    """Whether what a term alone is of, in losses that have it, learns by those of its line that have it not."""
+    own = set(term.seen.parameters).difference(*(backward.reached for backward in term.backwards)) - trace.frozen
+    with_it = {backward.backward for backward in term.backwards}
+    others = [trace.backwards[each.backward] for each in losses if each.backward in trace.backwards.keys() - with_it]
+    return bool(own) and sum(own.issubset(backward.reached) for backward in others) >= _TURNS
 
 
 def _graphs_in_vain(trace: Trace) -> dict[int, set[int]]:

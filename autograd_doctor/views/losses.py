@@ -34,6 +34,12 @@ def trains(trace: Trace, backward: int | None) -> bool:
     return ran is not None and bool(set(ran.reached) - trace.frozen)
 
 
+def descends(trace: Trace, backward: int | None) -> bool:
+    """Whether an optimizer goes against the gradients of a backward. What the program does by itself may climb."""
+    ran = trace.backwards.get(backward) if backward is not None else None
+    return ran is not None and bool(trace.optimized.intersection(ran.reached) - trace.frozen - trace.moved_by_hand)
+
+
 def faulty_losses(
     trace: Trace,
     *operations: str,

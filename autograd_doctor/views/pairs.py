@@ -42,5 +42,5 @@ def origins(event: PairsReduced) -> tuple[Related, ...]:
     return (
         *elsewhere(f"this has shape {shape(left.shape)}", left.made_at, event.location),
         *elsewhere(f"this has shape {shape(right.shape)}", right.made_at, event.location, left.made_at),
-        *elsewhere("all pairs are summed up here", event.reduced_at, event.location),
+        *elsewhere("all pairs are summed here", event.reduced_at, event.location),
     )

@@ -112,8 +112,8 @@ def prepared(trace: Trace, call: SchedulerStepped, advice: str) -> str:
     names = {"optimizer": trace.optimizer_name(call.optimizer), "scheduler": call.name or call.kind}
     left_out = " and ".join(f"`{names[role]}`" for role in call.unprepared)
     return (
-        f"give {left_out} to `accelerator.prepare(…)` as well: what it does not know it does not hold back while "
-        "gradients are accumulated"
+        f"also pass {left_out} to `accelerator.prepare(…)`: otherwise Accelerate does not hold it back during gradient "
+        "accumulation"
     )
 
 

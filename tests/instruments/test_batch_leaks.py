@@ -285,8 +285,8 @@ class Last(nn.Module):
         (Odd(torch.relu, out=io.StringIO()), "StringIO"),
         (Odd(torch.relu, parts=[nn.Linear(2, 2)]), "does not register"),
         (Odd(torch.relu, kept=torch.ones(2, requires_grad=True) * 2), "with a graph"),
-        (Odd(lambda h: h * float(np.random.default_rng().random())), "another result each time"),
-        (Odd(lambda h: h + h[torch.randperm(len(h))]), "other random numbers"),
+        (Odd(lambda h: h * float(np.random.default_rng().random())), "its result differs from call to call"),
+        (Odd(lambda h: h + h[torch.randperm(len(h))]), "its result depends on random numbers"),
         (Odd(lambda h: h if h.requires_grad and h[0, 0] != h[1, 0] else h[h[:, 0] < 9][:, :2]), "shapes"),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_pass_that_trains_is_cut_and_given_its_last_batch(coping):
         again = began(run, batches)
         assert last_at(trained(run, again, 9)) == 5
         (note,) = run.of(Noted)
-        assert "were cut: the first after 4 batches of 9, and then given its last" in note.text
+        assert "were cut: the first after 4 batches of 9, followed by its last batch" in note.text
 
 
 def test_a_pass_is_left_whole_where_its_consumer_needs_that(coping):

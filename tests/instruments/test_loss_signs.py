@@ -99,6 +99,36 @@ def test_a_penalty_on_weights_leaves_the_sign_to_the_term_that_sees_data(loss: L
     assert [event.negated for event in told(loss)] == ([] if negated is None else [negated])
 
 
+def unit(values: torch.Tensor) -> torch.Tensor:
+    return values / values.norm(dim=1, keepdim=True).clamp_min(1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "limited"),
+    [
+        pytest.param(lambda p, y: -functional.mse_loss(functional.normalize(p), y), True, id="unit vectors from data"),
+        pytest.param(lambda p, y: -functional.mse_loss(unit(p)[:2], unit(p)[2:]), True, id="from each other"),
+        pytest.param(lambda p, y: -(unit(p).unsqueeze(1) - y).norm(dim=-1).mean(), True, id="chords by hand"),
+        pytest.param(lambda p, y: -functional.l1_loss(p.softmax(1)[:2], p.sigmoid()[2:]), True, id="squashed, both"),
+        pytest.param(lambda p, y: -((p - y) ** 2).sum(1).clamp(max=4.0).mean(), True, id="kept below a number"),
+        pytest.param(lambda p, y: (-functional.mse_loss(p, y)).clamp(-4.0), True, id="kept above its negative"),
+        pytest.param(lambda p, y: -((p - y) ** 2).sum(1).clamp(0.0).mean(), False, id="kept above a number"),
+        pytest.param(lambda p, y: -functional.mse_loss(p.sigmoid(), y), False, id="a squashed prediction of data"),
+        pytest.param(lambda p, y: -functional.mse_loss(p, unit(p).detach()), False, id="a prediction from vectors"),
+        pytest.param(lambda p, y: -functional.mse_loss(unit(p), p), False, id="one of two"),
+        pytest.param(lambda p, y: -functional.mse_loss(p / y.norm(dim=1, keepdim=True), y), False, id="other lengths"),
+        pytest.param(lambda p, y: -functional.cross_entropy(unit(p) @ unit(y).T, LABELS[:4] % 3), False, id="classes"),
+        pytest.param(
+            lambda p, y: -functional.mse_loss(unit(p), y) - functional.mse_loss(p, y), False, id="with one that is not"
+        ),
+    ],
+)
+def test_what_cannot_grow_for_ever(loss: Loss, limited: bool) -> None:
+    (event,) = told(loss)
+    assert event.negated
+    assert event.limited is limited
+
+
 def test_an_optimizer_that_climbs_turns_the_sign() -> None:
     (up,) = told(lambda p, y: functional.mse_loss(p, y), maximize=True)
     (down,) = told(lambda p, y: -functional.mse_loss(p, y), maximize=True)

@@ -187,7 +187,7 @@ def test_what_heeds_tokens(compute: Callable[[torch.Tensor], torch.Tensor], expe
 def test_noise_of_its_own_is_not_taken_for_heed() -> None:
     noise = torch.Generator().manual_seed(0)
     tokens = torch.randint(0, 12, (5, 7))
-    with pytest.raises(Undecided, match="another each time"):
+    with pytest.raises(Undecided, match="differs from call to call"):
         heeds(Reads(lambda x: torch.randn(x.shape, generator=noise)), (tokens,), {}, tokens)
 
 

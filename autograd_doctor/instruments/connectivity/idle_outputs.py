@@ -1,6 +1,7 @@
 """What becomes of the outputs of passes in train mode that no backward comes through: are they compared with anything?
 
-A score compares them with labels or targets. A preview, such as of a generator, is only looked at.
+A score compares them with labels or targets. A preview, such as of a generator, is only looked at; what has a part in a
+loss, or chooses samples, is part of the training; and who gives a line the same inputs again wants another draw.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import CATALOGUE, COMPARISONS, DIFFERENCES, LOOK_UPS, NOISE
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
@@ -41,7 +44,10 @@ _CONSTANTS = frozenset(
 
 @dataclass(eq=False)
 class _Pass:
-    """One whose outputs are followed. `drawn`: all that went in is noise; `borrowed`: it ran with other weights."""
+    """One whose outputs are followed. `drawn`: all that went in is noise; `borrowed`: it ran with other weights.
+
+    meant: it is no score of the model in the wrong mode.
+    """
 
     module: int
     where: Place | None
@@ -49,11 +55,12 @@ class _Pass:
     borrowed: bool
     grad_enabled: bool
     compared: bool = False
+    meant: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
         """What is said of it."""
-        return self.module, self.where, self.compared, self.borrowed, self.grad_enabled
+        return self.module, self.where, self.compared, self.borrowed, self.grad_enabled, self.meant
 
 
 class IdleOutputs(Instrument):
@@ -82,6 +89,8 @@ class IdleOutputs(Instrument):
         self._unused_forwards = unused_forwards
         self._running: tuple[nn.Module, _Pass] | None = None
         self._passes: list[_Pass] = []
+        self._given: ValueTable[tuple[_Pass | None, ...]] = self.value_table()
+        """The passes that a tensor went into, None for those that are not followed."""
         self._followed = self.value_table()
         self._losses = self.value_table()
         """Numbers that a module itself gives: it has compared something with what it was given."""
@@ -103,17 +112,34 @@ class IdleOutputs(Instrument):
         self._focused_in = self._course.steps
 
     def _root_began(self, began: RootBegan) -> None:
-        call = began.call
-        if not call.module.training or (
-            call.grad_enabled and self._unused_forwards.is_used(began.module, began.where, True)
-        ):
-            return
+        call, idle = began.call, None
+        if not (call.grad_enabled and self._unused_forwards.is_used(began.module, began.where, True)):
+            idle = self._pass(began) if call.module.training else None
+        for tensor in began.given:
+            self._goes_in(tensor, began, idle)
+        if idle is not None:
+            self._running = call.module, idle
+
+    def _pass(self, began: RootBegan) -> _Pass | None:
         made = [self._tensors.get(tensor) for tensor in began.given]
         if None in made and self._focused_in == self._course.steps:
-            return
+            return None
         drawn = all(each is not None and each.created_by in NOISE for each in made)
-        borrowed = any(map(_is_borrowed, modules_in(call.module)))
-        self._running = call.module, _Pass(began.module, began.where, drawn, borrowed, call.grad_enabled)
+        borrowed = any(map(_is_borrowed, modules_in(began.call.module)))
+        return _Pass(began.module, began.where, drawn, borrowed, began.call.grad_enabled)
+
+    def _goes_in(self, tensor: torch.Tensor, began: RootBegan, idle: _Pass | None) -> None:
+        """What an earlier pass gave goes on in one that trains; or the same inputs come again: at the same line, in
+        eval mode, or where they train."""
+        source = self._followed.get(tensor)
+        if source is not None and began.call.grad_enabled and not source.grad_enabled:
+            source.meant = True
+        before = self._given.get(tensor) or ()
+        again = [each for each in before if each is None or idle is None or each.where == idle.where]
+        for each in (*again, idle) if again else ():
+            if each is not None:
+                each.meant = True
+        self._given.put(tensor, (*before, idle))
 
     def _ended(self, call: ModuleCall) -> None:
         if self._running is None or call.module is not self._running[0]:
@@ -136,6 +162,7 @@ class IdleOutputs(Instrument):
         if not found:
             return
         self._followed.put(recorded.output, found[0])
+        found[0].meant |= not found[0].grad_enabled and has_graph(recorded.output)
         compares = _SCORES if found[0].grad_enabled else _COMPARES
         if recorded.name in compares and any(self._is_data(each, found[0]) for each in recorded.inputs):
             found[0].compared = True
@@ -167,6 +194,7 @@ class IdleOutputs(Instrument):
         passes, self._passes, self._running = self._passes, [], None
         self._followed.clear()
         self._losses.clear()
+        self._given.clear()
         for idle in passes:
             if idle.key not in self._said:
                 self._said.add(idle.key)
@@ -178,6 +206,7 @@ class IdleOutputs(Instrument):
                         compared=idle.compared,
                         borrowed=idle.borrowed,
                         grad_enabled=idle.grad_enabled,
+                        meant=idle.meant,
                     )
                 )
 

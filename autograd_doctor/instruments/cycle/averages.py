@@ -5,6 +5,8 @@ And weights that are trained, into which such a sum of them and of another param
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -19,7 +21,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.tensor_facts import at_home, fingerprints, readable
 from autograd_doctor.reading.weighted_sums import value_before, weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -60,6 +62,7 @@ class Averages(Instrument):
         self._sums: dict[Value, tuple[Op, int, _Weights]] = {}
         self._made: IdentityTable[_Assigned] = IdentityTable()
         self._assigned: list[_Assigned] = []
+        self._from_zero: IdentityTable[bool] = IdentityTable()
         self._pulls: dict[int, tuple[Op, int, _Weights]] = {}
         self._others: dict[Location | None, set[tuple[int, ...]]] = {}
         self._steps: dict[Location | None, int] = {}
@@ -98,16 +101,30 @@ class Averages(Instrument):
 
     def _written_in_place(self, op: Op, weights: dict[Value, float]) -> None:
         before = value_before(op)
+        self._sums.pop(before, None)
         taught = [value for value in weights if value is not before and self._is_taught(value)]
         if len(weights) == 2 and before in weights and not taught and all(0 < each < 1 for each in weights.values()):
             self._others.setdefault(op.location, set()).add(op.output.shape)
-        if len(weights) == 2 and before in weights and len(taught) == 1 and not self._is_taught(before):
-            self._sums[before] = op, taught[0].values, (weights[before], weights[taught[0]])
+        if before in weights and taught and not self._is_taught(before):
+            if len(weights) == 1 + len(taught) and not self._is_sum_from_zero(op, weights, taught):
+                values = reduce(or_, (value.values for value in taught))
+                self._sums[before] = op, values, (weights[before], sum(weights[value] for value in taught))
         elif len(weights) == 2 and before in weights and not taught and self._is_taught(before):
             (other,) = (value for value in weights if value is not before)
             number = self._untaught(other)
             if number is not None:
                 self._pulls[number] = op, before.values, (weights[before], weights[other])
+
+    def _is_sum_from_zero(self, op: Op, weights: dict[Value, float], taught: list[Value]) -> bool:
+        """Whether it adds whole weights to what began at zero: a sum that is divided by the number of them, discounted
+        as they are. At its first update it is what was added."""
+        tensor, added = _tensor_of(op.output), _tensor_of(taught[0])
+        if len(taught) != 1 or weights[taught[0]] != 1.0 or tensor is None or added is None:
+            return False
+        if tensor not in self._from_zero:
+            is_it = readable(tensor) and readable(added) and torch.equal(at_home(tensor), at_home(added))
+            self._from_zero.put(tensor, is_it)
+        return bool(self._from_zero.get(tensor))
 
     def _is_taught(self, value: Value) -> bool:
         """Whether it is what an optimizer teaches, or all of that as one vector, which is no average."""

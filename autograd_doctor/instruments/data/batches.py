@@ -140,7 +140,7 @@ class Batches(Instrument):
         passes.location = here()
         passes.batches, before = 0, passes.batches
         if before == 1 and passes.are_elsewhere and passes.samples < passes.of:
-            self.limited("batches that a loader makes on an accelerator are not compared")
+            self.limited("batches that a data loader makes on an accelerator are not compared")
         if before > 1:
             passes.key, passes.steps = None, 0
         self._running.put(began.iterator, passes)

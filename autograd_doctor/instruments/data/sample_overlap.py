@@ -230,7 +230,7 @@ class SampleOverlap(Instrument):
         if not data or not self._learns(began):
             return
         if any(tensor.device.type != "cpu" for tensor in data):
-            self.limited("samples on an accelerator are not told apart")
+            self.limited("samples on an accelerator are not compared")
         elif call.grad_enabled and call.module.training:
             self._trained(began, data)
         elif not (call.grad_enabled and call.module.training):

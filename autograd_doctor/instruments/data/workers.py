@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch.utils.data.dataloader import _DatasetKind
@@ -23,11 +25,18 @@ from autograd_doctor.reading.places import locate
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
+from autograd_doctor.signals.loaders import BatchAsked, IndexDrawn, Loader, PassBegan
 
 _MOST_ROUNDS = 32
 """Of one loader, its first."""
 _MOST_FIELDS = 4
+
+
+class _Batch(NamedTuple):
+    """What a batch holds, and what the sampler has said that it is to hold, as hashes; None where that is not known."""
+
+    values: int
+    asked_for: int | None
 
 
 @dataclass
@@ -38,13 +47,14 @@ class _Rounds:
     dataset: str
     workers: int
     stream: bool
-    number: int
-    running: list[int] = field(default_factory=list)
-    whole: list[list[int]] = field(default_factory=list)
+    set_up: bool
+    running: list[_Batch] = field(default_factory=list)
+    whole: list[list[_Batch]] = field(default_factory=list)
 
     @property
     def alike(self) -> int:
-        return sum(len(set(batches)) == 1 for batches in self.whole)
+        """Rounds of equal batches. Where the sampler has asked each worker for the same, they are to be equal."""
+        return sum(len({batch.values for batch in round_}) == 1 and not _is_one(round_) for round_ in self.whole)
 
 
 @dataclass
@@ -74,15 +84,17 @@ class Workers(Instrument):
         self._sources = sources
         self._loaders: dict[int, _Rounds] = {}
         self._running: IdentityTable[_Rounds] = IdentityTable()
+        self._asked_for: IdentityTable[tuple[object, deque[int | None]]] = IdentityTable()
         self._copied: dict[int, list[_Copied]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.drawn, self._drawn)
+        self.listen(signals.loaders.indexed, self._indexed)
 
     def finish(self) -> None:
         for number, rounds in self._loaders.items():
-            different = {batches[0] for batches in rounds.whole}
+            different = {batches[0].values for batches in rounds.whole}
             if rounds.alike and len(different) > 1:
                 self.emit(
                     WorkersAlike(
@@ -94,6 +106,7 @@ class Workers(Instrument):
                         rounds=len(rounds.whole),
                         alike=rounds.alike,
                         stream=rounds.stream,
+                        copied=rounds.set_up or bool(self._copied.get(number)),
                     )
                 )
 
@@ -136,22 +149,47 @@ class Workers(Instrument):
         rounds = self._loaders.get(number)
         if rounds is None:
             name, dataset = self._sources.names.get(number, ""), type(loader.dataset).__name__
-            is_stream = loader._dataset_kind == _DatasetKind.Iterable
-            rounds = self._loaders[number] = _Rounds(name, dataset, loader.num_workers, is_stream, number)
+            is_stream, is_set_up = loader._dataset_kind == _DatasetKind.Iterable, loader.worker_init_fn is not None
+            rounds = self._loaders[number] = _Rounds(name, dataset, loader.num_workers, is_stream, is_set_up)
         rounds.running = []
         self._running.put(began.iterator, rounds)
+
+    def _indexed(self, drawn: IndexDrawn) -> None:
+        """Each pass has its own iterator over the sampler, also where workers stay."""
+        iterator = drawn.iterator
+        if iterator._num_workers < 2 or iterator._dataset_kind == _DatasetKind.Iterable:
+            return
+        source, asked_for = self._asked_for.get(iterator) or (None, deque())
+        if source is not iterator._sampler_iter:
+            asked_for = deque()
+            self._asked_for.put(iterator, (iterator._sampler_iter, asked_for))
+        asked_for.append(_key(drawn.index))
 
     def _drawn(self, asked: BatchAsked) -> None:
         rounds = self._running.get(asked.iterator)
         if rounds is None or len(rounds.whole) >= _MOST_ROUNDS:
             return
+        _, asked_for = self._asked_for.get(asked.iterator) or (None, None)
+        index = asked_for.popleft() if asked_for else None
         keys = [row_keys(tensor) for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
         if not keys or None in keys:
             return  # what cannot be told apart is not the same for that
-        rounds.running.append(hash(tuple(key_of(rows) for rows in keys if rows is not None)))
+        values = hash(tuple(key_of(rows) for rows in keys if rows is not None))
+        rounds.running.append(_Batch(values, index))
         if len(rounds.running) == rounds.workers:
             rounds.whole.append(rounds.running)
             rounds.running = []
+
+
+def _is_one(batches: Sequence[_Batch]) -> bool:
+    """Whether the same samples were asked for again and again."""
+    return batches[0].asked_for is not None and len({batch.asked_for for batch in batches}) == 1
+
+
+def _key(index: Any) -> int | None:
+    if type(index) is list and all(type(each) is int for each in index):
+        return hash(tuple(index))
+    return index if type(index) is int else None
 
 
 def _state_of(owner: object, name: str) -> bytes:

@@ -45,7 +45,7 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.wording import first_line
 
-_SECONDS = 2.0
+_SECONDS = 4.0
 """For judging one function of a program: what a person barely notices in a check of many seconds."""
 _SECONDS_IF_ASKED = 30.0
 """The same where it is all that the person waits for."""
@@ -283,8 +283,8 @@ def _unless_moved(verdict: Verdict, met: _Met) -> Verdict:
     if verdict.verdict not in _FAULTS or verdict.input is None or not met.holds or met.still or met.asked_about:
         return verdict
     objects = " and ".join(f"`{type(each).__name__}`" for each in met.holds.values())
-    how = "was seen in one step only" if met.still is None else "changes from step to step"
-    return Verdict("not judged", f"it differs from difference quotients with its {objects} held fixed, which {how}")
+    how = "was seen in only one step" if met.still is None else "changes from step to step"
+    return Verdict("not judged", f"it differs from finite differences with its {objects} held fixed, which {how}")
 
 
 def _confirmed(verdict: Verdict, cls: Any, met: _Met) -> Verdict:

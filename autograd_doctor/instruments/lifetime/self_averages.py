@@ -20,7 +20,7 @@ from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import DISTANCES, FOLLOWS
 from autograd_doctor.reading.live_values import LiveOp, LiveValue
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import buffers_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, next_order
@@ -48,7 +48,7 @@ class SelfAverages(Instrument):
     other parameters as well, some of a model are shared, and all is well.
 
     A module that was copied without its parameters holds those of the original: what is loaded from that, or averaged
-    with it, is there already.
+    with it, is there already. One with buffers of its own may be loaded for their sake.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (WeightsMetThemselves,)
@@ -109,8 +109,9 @@ class SelfAverages(Instrument):
         if not self._course.steps or taken_from is None or taken_from() is load.module:
             return
         held = {name: region_of(parameter) for name, parameter in parameters_in(load.module)}
-        given = {name: region_of(load.state[name]) for name in held if name in load.state}
-        if held and held == given and None not in held.values():
+        kept = {name: region_of(buffer) for name, buffer in buffers_in(load.module) if name in load.state}
+        given = {name: region_of(load.state[name]) for name in (*held, *kept) if name in load.state}
+        if held and held | kept == given and None not in given.values():
             for _, parameter in parameters_in(load.module):
                 number = self._parameters.get(parameter)
                 if number is not None:

@@ -46,6 +46,8 @@ _REGULAR = 3
 """Snapshots at a line, evenly spaced, that show it to run in any case, and not only for weights that are the best."""
 _SETTLED = 2
 """Steps after which a snapshot has missed its use: one that is saved or loaded back at once does no harm."""
+_COPIES = frozenset({"clone", "copy_", "cpu", "numpy", "to"})
+"""What takes in a handle on the weights, as well as a snapshot: nothing is compared with what it was to keep."""
 _MOST_SEARCHES = 3
 """For holders out of sight: each search visits every object of the process."""
 
@@ -57,7 +59,8 @@ class _Snapshot:
     """One `state_dict()`: where it was taken, the storages of the parameters in it and their versions then.
 
     `hidden_in`: what holds it out of sight of the user's frames; empty if nothing was found, None before the search.
-    `read_in`: the last step in which it was read, the last of `in_a_row`.
+    `read_in`: the last step in which it was read, the last of `in_a_row`. `computed_with`: in a later step, an
+    operation took it in, which was no copy.
     """
 
     where: Place | None
@@ -65,6 +68,7 @@ class _Snapshot:
     result: weakref.ref[Any]
     parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = field(default_factory=dict)
     used_at_once: bool = False
+    computed_with: bool = False
     hidden_in: str | None = None
     read_in: int = -1
     in_a_row: int = 0
@@ -161,6 +165,9 @@ class Snapshots(Instrument):
             snapshot = self._entries.get(entry)
             if snapshot is None:
                 continue
+            if self._course.steps > snapshot.step and operation.name not in _COPIES and not snapshot.computed_with:
+                snapshot.computed_with = True
+                self._look()
             meets_itself = len([each for each in operands if storage_address(each) == storage_address(entry)]) > 1
             made = tensors_in((operation.result,)) or operands
             if not meets_itself and any(each.shape == entry.shape and each is not entry for each in made):
@@ -189,6 +196,10 @@ class Snapshots(Instrument):
     def _stepped(self, course: Course) -> None:
         if not any(is_drawn(max(1, course.steps - each.step)) for each in self._snapshots if not each.used_at_once):
             return
+        self._look()
+
+    def _look(self) -> None:
+        """Through the variables of the user's frames."""
         reported: set[tuple[int, _Snapshot]] = set()
         for name, container, tensors in _collections(self._most):
             snapshot = self._owner(container, tensors)
@@ -242,6 +253,7 @@ class Snapshots(Instrument):
                     loaded_back=loaded_back,
                     regular=self._is_regular(snapshot.where),
                     others_used=snapshot.where in self._used_at,
+                    computed_with=snapshot.computed_with,
                     read_in_a_row=snapshot.most_in_a_row,
                 )
             )

@@ -138,7 +138,7 @@ class BatchLeaks(Instrument):
             args, kwargs = (copies_of(part_of(each, samples, few)) for each in given)
             samples = few
         if not why and (args is None or kwargs is None):
-            why = "its inputs are too large, or no plain tensors"
+            why = "its inputs are too large, or not plain tensors"
         copied = None if why else next(iter(tensors_in([args, kwargs], EVERYTHING)), None)
         self._taken.put(
             module,
@@ -184,7 +184,7 @@ class BatchLeaks(Instrument):
             except Exception as error:
                 reason = f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
         if reason:
-            self.limited(f"whether samples of a batch depend on one another was not tried: {reason}")
+            self.limited(f"whether samples in a batch affect one another was not tested: {reason}")
         self.emit(self._event(module, taken, reason, found))
 
     def _event(self, module: nn.Module, taken: _Taken, reason: str, found: Mixed | None) -> BatchLeakJudged:

@@ -111,5 +111,5 @@ def _is_near_one(value: Value, of: Value) -> bool:
     clamp = value.by
     if clamp is None or clamp.name != "clamp" or clamp.operands[0] is not of:
         return False
-    bounds = [*clamp.numbers, *(each for each in map(clamp.options.get, ("min", "max")) if isinstance(each, float))]
-    return len(bounds) == 2 and bounds[0] < 1 < bounds[1]
+    low, high = clamp.options.get("min"), clamp.options.get("max")
+    return low is not None and high is not None and low < 1 < high

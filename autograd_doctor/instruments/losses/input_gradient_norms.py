@@ -12,12 +12,11 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import MOVES, REGRESSION
+from autograd_doctor.operations import MOVES, NORMS, REGRESSION
 from autograd_doctor.reading.live_values import look_at
 from autograd_doctor.signals import Signals
 from autograd_doctor.tape import GRAD, Op, Value, way_from
 
-_NORMS = frozenset({"linalg_norm", "linalg_vector_norm", "norm"})
 _SHIFTS = frozenset({"add", "clamp", "clamp_min"})
 """What keeps a norm, or what it is the root of, away from zero."""
 _MOST_TOLD = 8
@@ -113,7 +112,7 @@ def _next_stage(stage: Stage, op: Op) -> Stage | None:
     if op.name in MOVES or (op.name in _SHIFTS and stage != "values"):
         return stage
     if stage == "values":
-        return "norms" if op.name in _NORMS else "squares" if op.is_square else None
+        return "norms" if op.name in NORMS else "squares" if op.is_square else None
     if stage == "squares" and op.name == "sum":
         return "sums"
     return "norms" if stage == "sums" and op.name == "sqrt" else None

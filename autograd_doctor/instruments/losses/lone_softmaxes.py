@@ -12,11 +12,11 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.shaping import canonical, softmax_dim
+from autograd_doctor.reading.shaping import softmax_dim
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
-_SOFTMAXES = frozenset({"softmax", "log_softmax", "special_softmax", "special_log_softmax"})
+_SOFTMAXES = frozenset({"softmax", "log_softmax"})
 _MOST_LINES = 100
 
 
@@ -49,7 +49,7 @@ class LoneSoftmaxes(Instrument):
                 SoftmaxOfOne(
                     step=self._course.steps,
                     location=locate(operation.place),
-                    operation=canonical(operation.name),
+                    operation=operation.name,
                     shape=list(result.shape),
                     dim=dim,
                     varies=not is_one,

@@ -3,6 +3,9 @@
 These are loss functions of torch, and sizes of differences between predictions and data. Other sizes may well be
 maximised, as the spread of a projection is. The sign is that of the term that sees data: what is computed of parameters
 alone, as a penalty on weights, may be added to it.
+
+Some cannot grow for ever: the distance of unit vectors from others or from data, that of two predictions that are both
+squashed, and what is kept below a number. A squashed prediction of data is an ordinary regression.
 """
 
 from __future__ import annotations
@@ -19,34 +22,43 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import JOINS, NEVER_NEGATIVE, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import JOINS, MOVES, NEVER_NEGATIVE, NORMS, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
 from autograd_doctor.reading.places import here
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.tape import Labels, Op, Value, labels_behind
+from autograd_doctor.tape import Labels, Op, Value, labels_behind, way_from
 
 _SIZES = frozenset({"abs", "norm", "square"})
 _GROWING = frozenset({"clamp", "clamp_min", "log1p", "sqrt"})
+_SQUASHES = frozenset({"cos", "sigmoid", "sin", "softmax", "softsign", "tanh"})
 _MOST_PLACES = 16
 
 
 class _Bounded(NamedTuple):
-    """A tensor that is something never below zero, or its negative, up to a constant; where its sign was changed."""
+    """A tensor that is something never below zero, or its negative, up to a constant; where its sign was changed.
+
+    limited: it cannot grow for ever.
+    """
 
     negated: bool
     operation: str
     location: Location | None
     negated_at: Location | None = None
+    limited: bool = False
 
     def turned(self, location: Location | None) -> _Bounded:
         return self._replace(negated=not self.negated, negated_at=location)
 
 
 class _Before(Enum):
-    """What a loss is made of: differences from data, log-probabilities of classes, and parameters alone."""
+    """What a loss is made of: differences of predictions and of unit vectors from data, log-probabilities of classes,
+    parameters alone, vectors of length 1, and what a squashing function gives."""
 
     RESIDUAL = auto()
+    CHORD = auto()
     LOG_PROBABILITIES = auto()
     PENALTY = auto()
+    UNIT = auto()
+    SQUASHED = auto()
 
 
 _Label = _Bounded | _Before
@@ -84,6 +96,7 @@ class LossSigns(LossQuery):
                 bounded_at=known.location,
                 negated_at=known.negated_at,
                 maximises=climber,
+                limited=known.limited,
             )
         )
 
@@ -104,19 +117,48 @@ def _label(op: Op, known: Labels[_Label]) -> _Label | None:
     if not op.output.learns:
         return None
     before = [known.get(value) for value in op.live]
-    if op.name == "log_softmax" or (op.name in REARRANGEMENTS and before[:1] == [_Before.LOG_PROBABILITIES]):
+    first = before[0] if before else None
+    if op.name == "log_softmax" or (op.name in REARRANGEMENTS and first is _Before.LOG_PROBABILITIES):
         return _Before.LOG_PROBABILITIES
-    of_classes = op.name == "nll_loss" and before[:1] == [_Before.LOG_PROBABILITIES]
+    of_classes = op.name == "nll_loss" and first is _Before.LOG_PROBABILITIES
     if op.name in NEVER_NEGATIVE or of_classes:
-        return _Bounded(False, op.name, op.location)
-    if before[:1] == [_Before.RESIDUAL] and (op.name in _SIZES or _is_even_power(op)):
-        return _Bounded(False, op.called, op.location)
+        return _Bounded(False, op.name, op.location, limited=op.name in REGRESSION and _are_confined(before))
+    if first in (_Before.RESIDUAL, _Before.CHORD) and (op.name in _SIZES or _is_even_power(op)):
+        return _Bounded(False, op.called, op.location, limited=first is _Before.CHORD)
     bounded = [each for each in before if isinstance(each, _Bounded)]
     if bounded and len(bounded) + before.count(_Before.PENALTY) == len(before):
         return _carried(op, bounded, known)
-    if (op.name == "sub" and _is_residual(op)) or (before == [_Before.RESIDUAL] and _is_scaled(op)):
-        return _Before.RESIDUAL
-    return _Before.PENALTY if _is_penalty(op, known) else None
+    return _confined(op, before) or _residual(op, before) or (_Before.PENALTY if _is_penalty(op, known) else None)
+
+
+def _are_confined(before: Sequence[_Label | None]) -> bool:
+    """Whether none of the predictions can leave a limited space; a single one that is squashed may be of data."""
+    squashed = before.count(_Before.SQUASHED)
+    return before.count(_Before.UNIT) + squashed == len(before) and squashed != 1
+
+
+def _confined(op: Op, before: Sequence[_Label | None]) -> _Label | None:
+    """What is made unit vectors or squashed, and what is moved of it."""
+    first = before[0] if before and set(before) == {before[0]} else None
+    if first in (_Before.UNIT, _Before.SQUASHED) and (op.name in MOVES or op.name in JOINS):
+        return first
+    if op.name == "normalize" or _is_divided_by_its_norm(op):
+        return _Before.UNIT
+    return _Before.SQUASHED if op.name in _SQUASHES else None
+
+
+def _is_divided_by_its_norm(op: Op) -> bool:
+    if op.name != "div" or len(op.values) != 2:
+        return False
+    whole, length = op.values
+    return any((way := way_from(length, name)) and way[0].operands[0] is whole for name in NORMS)
+
+
+def _residual(op: Op, before: Sequence[_Label | None]) -> _Label | None:
+    if op.name == "sub" and _is_residual(op):
+        return _Before.CHORD if before[0] is _Before.UNIT else _Before.RESIDUAL
+    kept = len(before) == 1 and before[0] in (_Before.RESIDUAL, _Before.CHORD) and _is_scaled(op)
+    return before[0] if kept else None
 
 
 def _is_penalty(op: Op, known: Labels[_Label]) -> bool:
@@ -150,11 +192,19 @@ def _carried(op: Op, bounded: list[_Bounded], known: Labels[_Label]) -> _Bounded
     if op.name in REARRANGEMENTS or op.name in JOINS:
         return _agreed(bounded)
     if op.name in _GROWING:
-        return None if bounded[0].negated and op.name != "clamp" else bounded[0]
+        return _grown(op, bounded[0])
     begins = isinstance(known.get(op.operands[0]), _Bounded)
     if op.name in PRODUCTS:
         return _multiplied(op, bounded) if begins or op.name != "div" else None
     return _summed(op, bounded, begins=begins) if op.name in SUMS else None
+
+
+def _grown(op: Op, bounded: _Bounded) -> _Bounded | None:
+    if op.name != "clamp":
+        return None if bounded.negated else bounded
+    is_by_tensors = len(op.operands) > 1
+    bound = op.options.get("min" if bounded.negated else "max")
+    return bounded._replace(limited=bounded.limited or bound is not None or is_by_tensors)
 
 
 def _multiplied(op: Op, bounded: list[_Bounded]) -> _Bounded | None:
@@ -174,4 +224,6 @@ def _summed(op: Op, bounded: list[_Bounded], *, begins: bool) -> _Bounded | None
 
 def _agreed(bounded: list[_Bounded]) -> _Bounded | None:
     """The common sign, None where there are both."""
-    return bounded[0] if len({each.negated for each in bounded}) == 1 else None
+    if len({each.negated for each in bounded}) != 1:
+        return None
+    return bounded[0]._replace(limited=all(each.limited for each in bounded))

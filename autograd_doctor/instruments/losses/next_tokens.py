@@ -211,7 +211,7 @@ class NextTokens(Instrument):
         copied = [] if reason else tensors_in((args or (), kwargs or {}), EVERYTHING)
         tokens = next(iter(_like(copied, wanted)), None)
         if not reason and tokens is None:
-            reason = "its inputs are too large, no plain tensors, or were changed"
+            reason = "its inputs are too large, not plain tensors, or were changed"
         if not reason and tokens is not None:
             try:
                 with self._guard.looking():

@@ -1,4 +1,4 @@
-"""The last position of sequences that are filled up there, read as if it held their end.
+"""The last position of sequences that are filled up there, read as if it held their end, or a state after it.
 
 That they are filled up is declared: by the `padding_idx` of an embedding, by `pad_sequence`, or by the lengths that
 packed sequences are unpacked with.
@@ -7,8 +7,9 @@ packed sequences are unpacked with.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 
@@ -17,6 +18,7 @@ from autograd_doctor.events.losses import PaddingRead
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
+from autograd_doctor.operations import RECURRENT
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.padding import padding_of
 from autograd_doctor.reading.places import Place, locate
@@ -32,16 +34,25 @@ _UNPACKED = "_pad_packed_sequence"
 _READS = frozenset({"__getitem__", "select"})
 _REORDERS = _READS | {"flip", "fliplr", "flipud", "gather", "roll", "rot90", "sort", "take_along_dim"}
 """What may put other positions at the end."""
+_TURNS = frozenset({"movedim", "moveaxis", "permute", "swapaxes", "swapdims", "transpose"})
+_BIDIRECTIONAL = 7
+"""Whether they are, among the arguments (input, states, weights, bias, layers, dropout, training, bidirectional, …)."""
+_ALL = slice(None)
 _MOST_EVENTS = 16
 
 
-class _Filled(NamedTuple):
-    """Positions that are filled up. mask: (batch, time) or (time, batch); time: that axis."""
+@dataclass(slots=True)
+class _Filled:
+    """Positions that are filled up. mask: (batch, time) or (time, batch); time: that axis.
+
+    columns: whether a position other than the last was read by itself.
+    """
 
     mask: torch.Tensor
     time: int
     declared: str
     place: Place | None
+    columns: bool = False
 
     @property
     def at_the_end(self) -> torch.Tensor:
@@ -54,7 +65,8 @@ class PaddingReads(Instrument):
 
     An output is one of each position if it has the same two first axes. One that holds at the end what it holds at the
     last position that is not filled up was carried there, as a masked recurrence does. A line that reads other
-    positions as well goes through all of them. What is read of padding and masked later gets a gradient of zero.
+    positions as well goes through all of them, and where others of the same tensor are read, they are columns. What is
+    read of padding and masked later gets a gradient of zero.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (PaddingRead,)
@@ -78,47 +90,80 @@ class PaddingReads(Instrument):
         filled = _declared(recorded.operation, recorded.output) or (self._carried(recorded) if self._filled else None)
         if filled is not None:
             self._filled.put(recorded.output, filled)
-        elif self._filled and recorded.name in _READS and has_graph(recorded.output):
-            self._look_at(recorded.operation, recorded.output)
+        elif self._filled and has_graph(recorded.output):
+            if recorded.name in _READS:
+                self._look_at(recorded.operation, recorded.output)
+            elif recorded.name in RECURRENT:
+                self._look_at_state(recorded.operation, recorded.output)
 
     def _carried(self, recorded: Recorded) -> _Filled | None:
         """What is known of an input that the output has a position for each of."""
         found = (known for each in recorded.inputs if (known := self._filled.get(each)) is not None)
         filled = next(found, None)
-        if filled is None or recorded.output.shape[:2] != filled.mask.shape:
+        if filled is None or recorded.operation is None:
             return None
-        return None if _reorders(recorded.operation, filled.time) else filled
+        if recorded.name in _TURNS:
+            return _turned(recorded.operation, filled)
+        if recorded.name == "index_select":
+            return _chosen(recorded.operation, filled)
+        if recorded.output.shape[:2] != filled.mask.shape or recorded.name in _REORDERS:
+            return None
+        return replace(filled, columns=False)
 
     def _look_at(self, operation: Operation, output: torch.Tensor) -> None:
         sequences = operation.args[0]
         filled = self._filled.get(sequences)
         if filled is None:
             return
-        if not _is_of_the_end(operation, filled.time, sequences.dim(), sequences.shape[filled.time]):
+        at = _index(operation, sequences.dim())
+        if at is None or not _is_last(at[filled.time], sequences.shape[filled.time]) or at[1 - filled.time] != _ALL:
             self._goes_through.add(operation.place)
-            return
-        padded = int(filled.at_the_end.sum())
+            filled.columns |= at is not None and type(at[filled.time]) is int
+        elif not _holds_the_end(sequences, filled):
+            self._await(filled, operation, output, variable_name(sequences))
+
+    def _look_at_state(self, operation: Operation, output: torch.Tensor) -> None:
+        """The final hidden state, (layers and directions, batch, features), of sequences that were not packed."""
+        states, final, *_ = operation.result
+        filled = self._filled.get(operation.args[0])
+        if filled is not None and output is final and not _holds_the_end(states, filled):
+            self._await(filled, operation, output, "", directions=1 + operation.args[_BIDIRECTIONAL])
+
+    def _await(
+        self, filled: _Filled, operation: Operation, output: torch.Tensor, name: str, *, directions: int = 0
+    ) -> None:
+        """Until a backward comes to what was read. directions: of a final state."""
         node = node_of(output)
-        if padded and node is not None and not _holds_the_end(sequences, filled):
-            read = PaddingRead(
-                step=self._course.steps,
-                name=variable_name(sequences),
-                sequences=filled.at_the_end.numel(),
-                padded=padded,
-                declared=filled.declared,
-                location=locate(operation.place),
-                declared_at=locate(filled.place),
-            )
-            node.register_prehook(partial(self._reached, read, operation.place, filled.at_the_end))
+        if node is None or not filled.at_the_end.any():
+            return
+        read = PaddingRead(
+            step=self._course.steps,
+            name=name,
+            sequences=filled.at_the_end.numel(),
+            padded=int(filled.at_the_end.sum()),
+            is_state=bool(directions),
+            declared=filled.declared,
+            location=locate(operation.place),
+            declared_at=locate(filled.place),
+        )
+        node.register_prehook(partial(self._reached, read, operation.place, filled, output.output_nr, directions))
 
     def _reached(
-        self, read: PaddingRead, where: Place | None, rows: torch.Tensor, gradients: Sequence[torch.Tensor | None]
+        self,
+        read: PaddingRead,
+        where: Place | None,
+        filled: _Filled,
+        number: int,
+        directions: int,
+        gradients: Sequence[torch.Tensor | None],
     ) -> None:
         """A backward came to what was read. Whether sequences that are filled up have a part in the loss."""
-        if where in self._goes_through or self._told >= _MOST_EVENTS:
+        gradient = gradients[number]
+        if gradient is None or filled.columns or where in self._goes_through or self._told >= _MOST_EVENTS:
             return
         with self._guard.looking():
-            if gradients[0] is not None and _has_a_part(at_home(gradients[0]), rows):
+            near = at_home(gradient)
+            if _has_a_part(near[::directions].movedim(0, 1) if directions else near, filled.at_the_end):
                 self._told += 1
                 self.emit(read)
 
@@ -161,36 +206,45 @@ def _by_lengths(operation: Operation, output: torch.Tensor, lengths: list[int], 
     return _Filled(mask if batch_first else mask.t(), time, declared, operation.place)
 
 
-def _reorders(operation: Operation | None, time: int) -> bool:
-    """Whether other positions may stand at the end of what it made."""
-    if operation is None or operation.name in _REORDERS:
-        return True
-    if operation.name != "index_select":
-        return False
-    axis = operation.kwargs["dim"] if "dim" in operation.kwargs else operation.args[1]
-    return bool(axis % operation.args[0].dim() == time)
+def _chosen(operation: Operation, filled: _Filled) -> _Filled | None:
+    """Other sequences of a batch, or the same in another order, as of packed ones that were sorted by their lengths."""
+    sequences, axis, index = (*operation.args, *operation.kwargs.values())[:3]
+    if axis % sequences.dim() != 1 - filled.time:
+        return None
+    return replace(filled, mask=filled.mask.index_select(1 - filled.time, at_home(index)), columns=False)
 
 
-def _is_of_the_end(operation: Operation, time: int, axes: int, length: int) -> bool:
-    """Whether the last position of all sequences is read."""
-    last = (-1, length - 1)
+def _turned(operation: Operation, filled: _Filled) -> _Filled | None:
+    """With the first two axes exchanged or left as they are; nothing is known where others come in between."""
+    sizes = (2, 3, *range(4, 2 + operation.args[0].dim()))
+    probe = operation.function(torch.empty(sizes, device="meta"), *operation.args[1:], **operation.kwargs)
+    if probe.shape[:2] == sizes[:2]:
+        return replace(filled, columns=False)
+    if probe.shape[:2] == sizes[1::-1]:
+        return replace(filled, mask=filled.mask.t(), time=1 - filled.time, columns=False)
+    return None
+
+
+def _index(operation: Operation, axes: int) -> list[Any] | None:
+    """What is read along each axis, a whole number or a slice; None where it is something else."""
     if operation.name == "select":
         _, axis, at = (*operation.args, *operation.kwargs.values())[:3]
-        return axis % axes == time and at in last
+        return [at if other == axis % axes else _ALL for other in range(axes)]
     index = operation.args[1] if isinstance(operation.args[1], tuple) else (operation.args[1],)
     if not all(each is Ellipsis or type(each) is int or isinstance(each, slice) for each in index):
-        return False
+        return None
     if Ellipsis in index:
         at = index.index(Ellipsis)
-        index = (*index[:at], *[slice(None)] * (axes - len(index) + 1), *index[at + 1 :])
-    index = (*index, *[slice(None)] * (axes - len(index)))
-    return index[1 - time] == slice(None) and (index[time] in last or index[time] == slice(-1, None))
+        index = (*index[:at], *[_ALL] * (axes - len(index) + 1), *index[at + 1 :])
+    return [*index, *[_ALL] * (axes - len(index))]
+
+
+def _is_last(at: Any, length: int) -> bool:
+    return at in (-1, length - 1) if type(at) is int else at == slice(-1, None)
 
 
 def _holds_the_end(sequences: torch.Tensor, filled: _Filled) -> bool:
     """Whether the last position holds what the last one that is not filled up does, in sequences that are filled up."""
-    if filled.declared == "pad_packed_sequence":
-        return False
     if not readable(sequences):
         return True
     by_batch, mask = (each if filled.time == 1 else each.transpose(0, 1) for each in (at_home(sequences), filled.mask))

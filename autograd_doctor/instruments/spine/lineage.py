@@ -131,7 +131,7 @@ class Lineage(Instrument):
         self._since = next_order()
         self._storages = None
         if not self._operations.in_place:
-            self.limited("the program took the function mode that sees operations off its stack")
+            self.limited("the program removed the `TorchFunctionMode` that records operations from the mode stack")
 
     def _operation_ended(self, operation: Operation) -> None:
         name, args, result = operation.name, operation.args, operation.result
@@ -174,7 +174,7 @@ class Lineage(Instrument):
         name, place, tensors, known = operation.name, operation.place, self._tensors, traits(operation.name)
         values = (*operation.args, *operation.kwargs.values()) if operation.kwargs else operation.args
         inputs = [] if known.shape_only else tensors_in(values)
-        changes = known.changes_input or "out" in operation.kwargs
+        changes = known.changes_input or operation.kwargs.get("out") is not None
         for position, output in enumerate(outputs):
             sources = inputs[position : position + 1] if known.one_by_one else inputs
             made = tensors.derive(Provenance(name, place, self._course.steps), sources)

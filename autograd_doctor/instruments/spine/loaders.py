@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
@@ -16,7 +17,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import Noted
-from autograd_doctor.events.steps import BatchDrawn, LengthShortened
+from autograd_doctor.events.steps import BatchDrawn, LengthShortened, PassesCounted
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
@@ -36,6 +37,17 @@ _RECENT = 33
 """Times at which batches were asked for. Steps that are recorded are far apart, but by then less than half of these."""
 _SECONDS_PER_STEP, _SECONDS_PER_ELEMENT = 0.05, 2e-8
 """A guess, before there was a step, of how long one takes: for each optimized element besides."""
+
+
+@dataclass
+class _Total:
+    """Of all passes over a loader."""
+
+    length: int | None
+    batch_size: int | None
+    samples: int | None
+    passes: int = 0
+    batches: int = 0
 
 
 @dataclass
@@ -106,7 +118,7 @@ class Loaders(Instrument):
     steps_to_come: how many the check watches at least. steps_per_epoch: as far as the passes so far tell.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened)
+    emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened, PassesCounted)
 
     def __init__(self, site: Site, course: Course, detail: Detail, parameters: Parameters) -> None:
         super().__init__(site)
@@ -123,6 +135,7 @@ class Loaders(Instrument):
         self._latest: dict[int, _Pass] = {}
         self._told: weakref.WeakKeyDictionary[Loader, int] = weakref.WeakKeyDictionary()
         self._said_cut: set[int] = set()
+        self._totals: dict[int, _Total] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._began)
@@ -130,6 +143,20 @@ class Loaders(Instrument):
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(signals.loaders.exhausted, self._exhausted)
         self.listen(signals.loaders.length_asked, self._length_asked)
+
+    def finish(self) -> None:
+        for number, total in self._totals.items():
+            self.emit(
+                PassesCounted(
+                    step=self._course.steps,
+                    loader=number,
+                    passes=total.passes,
+                    batches=total.batches,
+                    length=total.length,
+                    batch_size=total.batch_size,
+                    samples=total.samples,
+                )
+            )
 
     def _length_asked(self, asked: LengthAsked) -> None:
         if not self.limit or not is_within(("lightning", "pytorch_lightning")):
@@ -164,12 +191,16 @@ class Loaders(Instrument):
             latest.cut |= latest.batches >= self._told.get(loader, math.inf)
             if latest.cut or latest.is_whole:
                 self._end(latest)
+        length = _length(loader)
+        if number not in self._totals:
+            self._totals[number] = _Total(length, loader.batch_size, _samples(loader) if length is not None else None)
+        self._totals[number].passes += 1
         self._passes[began.iterator] = self._latest[number] = _Pass(
             loader=number,
             name=self._names[number],
             location=here(),
             number=latest.number + 1 if latest else 1,
-            length=_length(loader),
+            length=length,
             step=self._course.steps,
             limit=self.limit if ends_with_the_iterator() else 0,
             began=CLOCK.monotonic(),
@@ -197,6 +228,7 @@ class Loaders(Instrument):
         if drawn_from is None:
             return
         drawn_from.batches += 1
+        self._totals[drawn_from.loader].batches += 1
         if drawn_from.batches == 1:
             self._detail.met(("pass", drawn_from.loader))
             self._emit(drawn_from)
@@ -225,7 +257,7 @@ class Loaders(Instrument):
             return
         self._said_cut.add(cut.loader)
         name = f"`{cut.name}`" if cut.name else "a `DataLoader`"
-        of = f" of {cut.length}, and then given its last one" if cut.length is not None else ""
+        of = f" of {cut.length}, followed by its last batch" if cut.length is not None else ""
         text = f"passes over {name} that train were cut: the first after {plural(cut.batches, 'batch')}{of}"
         self.emit(Noted(step=self._course.steps, text=text))
 
@@ -254,4 +286,15 @@ def _length(loader: Loader) -> int | None:
     try:
         return len(loader._index_sampler)
     except Exception:  # a sampler of the user's may have no length yet, and say so in any way
+        return None
+
+
+def _samples(loader: Loader) -> int | None:
+    """The number of samples in a pass, where it is torch that puts batches together."""
+    sampler: object = loader.sampler
+    if loader.batch_size is None or loader.drop_last or not isinstance(sampler, Sized):
+        return None
+    try:
+        return len(sampler)
+    except Exception:  # as above
         return None

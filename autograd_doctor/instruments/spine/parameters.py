@@ -22,6 +22,7 @@ from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.module_tree import children_of, parameters_in
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import own_frames
+from autograd_doctor.reading.subclasses import dispatches, plain_parts
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 
@@ -155,5 +156,12 @@ class Parameters(Instrument):
                 replaces=replaces,
                 registered_at=self._registrations.line_of(tensor),
                 called_from=self._registrations.caller_of(tensor),
+                elsewhere=_is_elsewhere(tensor),
             )
         )
+
+
+def _is_elsewhere(tensor: torch.Tensor) -> bool:
+    """Whether its shards are empty here: a row of weights on two ranks is one rank's alone."""
+    parts = list(plain_parts(tensor)) if dispatches(tensor) and tensor.numel() else []
+    return bool(parts) and not any(part.numel() for part in parts)

@@ -21,7 +21,7 @@ from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.spelling import in_order, spelt
+from autograd_doctor.reading.spelling import spelt, with_options
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -106,8 +106,8 @@ class Tape(WithinStep):
         if self._is_full():
             return
         name, _, in_place = spelt(operation.name)
-        operands = self._operands(in_order(operation.name, operation.args, operation.kwargs))
-        op = self._op(name, operation.name, operation.place, operands, operation.kwargs, in_place=in_place)
+        given, options = with_options(operation.name, operation.args, operation.kwargs)
+        op = self._op(name, operation.name, operation.place, self._operands(given), options, in_place=in_place)
         written = operation.args[:1] if name == "__setitem__" else (operation.result,)
         self._record(op, tensors_in(written))
 
@@ -118,7 +118,7 @@ class Tape(WithinStep):
             self._swept_in_vain = len(self._ops) > _MOST // 2
         if len(self._ops) < _MOST:
             return False
-        self.limited(f"it kept the first {_MOST:,} operations of a step")
+        self.limited(f"it recorded only the first {_MOST:,} operations of a step")
         return True
 
     def _function_ended(self, call: FunctionCall) -> None:

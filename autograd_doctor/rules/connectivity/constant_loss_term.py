@@ -246,10 +246,10 @@ RULE = Rule(
     fix="Keep the term in the graph: no `detach`, `.data`, `.item()` or `no_grad` on its way into the loss, and "
     "`create_graph=True` for slopes.",
     fine="Factors, targets and baselines inside a term that has a gradient, straight-through estimators, losses added "
-    "for the eye that go backward on their own, terms that get a gradient later on, and those of a sample whose "
-    "log-probability is in a loss as well. One that had a gradient before and never gets it back may be cut on "
-    "purpose: a warning. So is one that depends on parameters by samples or choices alone, or that was detached and is "
-    "of weights that the program changes itself.",
+    "for the eye that go backward on their own, terms that get a gradient later on or take turns, and those of a "
+    "sample whose log-probability is in a loss as well. One that had a gradient before and never gets it back may be "
+    "cut on purpose: a warning. So is one that depends on parameters by samples or choices alone, or that was detached "
+    "and is of weights that the program changes itself.",
     needs=(BackwardRan, LossExamined, RunEnded),
     examine=examine,
     bad=(bad, bad_number, bad_slope),

@@ -25,7 +25,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             by_place.setdefault((event.module, event.location), []).append(event)
     for (module, _), passes in by_place.items():
         training = _training_passes(trace, module)
-        is_meant = _on_purpose(training, passes) or _only_shown(trace, module, passes)
+        is_meant = _on_purpose(trace, training, passes) or _only_shown(trace, module, passes)
         if _trained(trace, module) and not is_meant:
             yield from _finding(trace, module, passes, training)
     heedless: dict[Location | None, ModeNotHeeded] = {}
@@ -56,8 +56,12 @@ def _training_passes(trace: Trace, module: int) -> list[ForwardRan]:
     return [event for event in mine if (module, event.location) not in trace.scored_in_train_mode]
 
 
-def _on_purpose(training: list[ForwardRan], passes: list[ForwardRan]) -> bool:
-    """Whether a `train()` of its own put the module in this mode, as for Monte-Carlo dropout and recalibration."""
+def _on_purpose(trace: Trace, training: list[ForwardRan], passes: list[ForwardRan]) -> bool:
+    """Whether a `train()` of its own put the module in this mode, as for recalibration; or inputs pass several times,
+    as for Monte-Carlo dropout; or what comes out has a part in training."""
+    meant = {(event.module, event.location) for event in trace.of(IdleOutputSeen) if event.meant}
+    if any((event.module, event.location) in meant for event in passes):
+        return True
     by_training = {event.mode_set_at for event in training}
     return all(event.mode_set_at is not None and event.mode_set_at not in by_training for event in passes)
 
@@ -319,10 +323,12 @@ RULE = Rule(
     why="The score is that of a crippled model, it differs from run to run, and the validation data leak into the "
     "statistics that the model keeps.",
     fix="Call `model.eval()` before evaluation and `model.train()` after it; hand the mode on to functions.",
-    fine="Monte-Carlo dropout and recalibration of batch-norm, for which the mode is set on purpose, target networks, "
-    "and networks without such layers. Previews of a network that uses batch statistics everywhere: it is never in "
-    "eval mode, and what it gives is compared with nothing, or made with weights that were adapted for it. A pass in "
-    "nearly every training step is only an `info`.",
+    fine="Recalibration of batch-norm, for which the mode is set on purpose, target networks, and networks without "
+    "such layers. Inputs that come again before the next step: several times at one line, as for Monte-Carlo "
+    "dropout, in eval mode as well, or in a pass that trains. Outputs that have a part in a loss, or choose "
+    "samples to train on. Previews of a network that uses batch statistics everywhere: it is never in eval mode, "
+    "and what it gives is compared with nothing, or made with weights that were adapted for it. A pass in nearly "
+    "every training step is only an `info`.",
     needs=(
         BackwardRan,
         ForwardRan,

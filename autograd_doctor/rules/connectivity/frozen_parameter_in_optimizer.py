@@ -11,6 +11,7 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
+from autograd_doctor.views.step_cycle import is_handmade
 
 _MOST_LINES = 3
 """That froze some of them: more would fill the screen."""
@@ -19,11 +20,12 @@ _MOST_LINES = 3
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer in trace.optimizer_parameters:
         steps = [step for step in trace.steps if step.optimizer == optimizer]
-        frozen = [set(step.frozen) for step in steps]
+        given = _given(steps)
+        frozen = [set(step.frozen) - given for step in steps]
         if not frozen or not any(frozen):
             continue
-        moving = [step for step in steps if not set(step.frozen).isdisjoint(step.moved or ())]
-        moved = sorted({p for step in moving for p in step.frozen if p in (step.moved or ())})
+        moving = [step for step in steps if not (set(step.frozen) - given).isdisjoint(step.moved or ())]
+        moved = sorted({p for step in moving for p in step.frozen if p in (step.moved or ())} - given)
         always = sorted(set.intersection(*frozen))
         if moved:
             yield _finding(trace, optimizer, moved, moving, moved=True)
@@ -35,6 +37,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 yield _finding(trace, optimizer, always, steps, moved=False)
         elif not always:
             yield from _left_frozen(trace, optimizer, steps, int(tunables["minimum_steps"]))
+
+
+def _given(steps: list[OptimizerStepped]) -> set[int]:
+    """Parameters to which the program gives gradients of its own making, as to the float32 copies of weights: they are
+    to be stepped, and autograd has no say in it."""
+    return {p for step in steps for use in step.uses if is_handmade(use) for p in use.parameters if p in step.frozen}
 
 
 def _left_frozen(trace: Trace, optimizer: int, steps: list[OptimizerStepped], least: int) -> Iterator[Finding]:
@@ -299,7 +307,8 @@ RULE = Rule(
     why="They are skipped as long as they have no gradient. One that is left over from before the freezing, even if it "
     "was set to zero, keeps momentum and weight decay at work on them.",
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",
-    fine="Staged unfreezing, where the parameters are frozen for some steps only.",
+    fine="Staged unfreezing, where the parameters are frozen for some steps only, and copies of weights to which the "
+    "program gives gradients of its own making, to be stepped and written back.",
     needs=(OptimizerBuilt, OptimizerStepped, ParameterFrozen),
     examine=examine,
     bad=(bad, bad_second_stage, bad_frozen_for_a_probe),

@@ -15,11 +15,10 @@ from autograd_doctor.views.so_far import has_ended
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     taken_in = _taken_in(trace)
-    by_hand = {p for step in trace.of(OptimizerStepped) if step.optimizer is None for p in step.moved or ()}
     for module in sorted({event.module for event in trace.of(ForwardRan)}):
         passes = [event for event in trace.of(ForwardRan) if event.module == module]
         seen = trace.modules.get(module)
-        if seen is None or by_hand.intersection(seen.parameters):
+        if seen is None or trace.moved_by_hand.intersection(seen.parameters):
             continue
         frozen, since = _frozen(trace, seen, passes)
         trained = [event for event in passes if event.step in taken_in and event.step >= since]

@@ -15,6 +15,7 @@ from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.left_out import parameters_left_out, thawed, trained
+from autograd_doctor.views.loaded import loaded_before
 from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.wording import plural
 
@@ -55,7 +56,7 @@ def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio
         return "they belong to a module that runs in eval mode"
     loaded = _loaded(trace, left_out)
     if loaded.issuperset(left_out) and not loaded.issuperset(learning):
-        return "they were loaded from a state, and not all of what is optimized was: a part that stays as it is"
+        return "their values come from elsewhere, and not all of what is optimized does: a part that stays as it is"
     if _size(trace, left_out) > ratio * _size(trace, learning):
         return "they are far larger than what is optimized, as the fixed part under a new head or an adapter is"
     backwards = _backwards(trace, left_out)
@@ -66,9 +67,9 @@ def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio
 
 
 def _loaded(trace: Trace, left_out: list[int]) -> set[int]:
-    """Parameters whose values come from a state that was loaded before these got gradients."""
+    """Parameters whose values came from a state, a file or arrays before these got gradients."""
     first = min((backward.step for backward in _backwards(trace, left_out)), default=0)
-    return {p for event in trace.of(WeightsLoaded) if event.step <= first for p in event.parameters}
+    return loaded_before(trace, first)
 
 
 def _rests(trace: Trace, parameters: list[int]) -> bool:
@@ -261,8 +262,8 @@ RULE = Rule(
     fine="Optimising an input, probing a model, the other network of a GAN, slices of a vector that is stepped, rare "
     "updates by hand, and gradients that a line reads of these parameters alone, as those of a mask are. It is "
     "an `info`, because freezing would save time and memory, when the optimizer holds an adapter, or what was left out "
-    "runs in eval mode, comes before all that the optimizer holds, or was loaded from a state where that was not. "
-    "Where both were loaded, it is a warning: some of a finished model may be all that is to be tuned.",
+    "runs in eval mode, comes before all that the optimizer holds, or has its values from a state, a file or arrays "
+    "where that has not. Where both have, it is a warning: some of a finished model may be all that is to be tuned.",
     needs=(
         BackwardRan,
         ForwardRan,

@@ -43,7 +43,6 @@ def _one_for_all(trace: Trace, events: Sequence[EntriesAreOne]) -> Finding:
         f"{trace.parameter_names(first.parameters)}: in each step it is called on {first.times} different data",
         subject=trace.parameter_name(first.parameters[0]) if first.parameters else "module",
         location=first.location,
-        severity="warning",
         confidence="medium",
         help="build each of them: `nn.ModuleList([layer() for _ in range(n)])` instead of `[layer()] * n`; where the "
         "data are to share their weights, call one module by one name",
@@ -93,7 +92,6 @@ def _itself(trace: Trace, events: Sequence[ReferenceCompared]) -> Finding:
         f"{plural(steps, 'step')} that were looked at: both come from {trace.parameter_names(first.parameters)}",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.location,
-        severity="warning",
         confidence="medium",
         help="take the reference from a copy that stays as it is: `reference = copy.deepcopy(model)` before training, "
         "instead of `reference = model`",
@@ -106,12 +104,14 @@ def _itself(trace: Trace, events: Sequence[ReferenceCompared]) -> Finding:
 
 
 def _finding(trace: Trace, before: Sequence[ForwardRan], after: Sequence[ForwardRan]) -> Finding:
+    """A warning: labels, or moves of an opponent, may come from the model itself from a stage on."""
     copy, model, first = trace.module_name(before[0].module), trace.module_name(after[0].module), after[0]
     return RULE.finding(
         f"until step {before[-1].step + 1} this line called a copy of `{model}` that no optimizer moved; since step "
         f"{first.step + 1} it calls `{model}` itself, the very object that is trained, and the copy is gone",
         subject=copy,
         location=first.location,
+        confidence="medium",
         help="copy the weights, not the reference: `target.load_state_dict(model.state_dict())` instead of "
         "`target = model`",
         evidence={"copy_called": len(before), "model_called": len(after)},
@@ -195,7 +195,7 @@ def good_folds() -> None:
 RULE = Rule(
     code="AD224",
     name="target-replaced",
-    severity="error",
+    severity="warning",
     title="the model itself is used where a copy of it should be",
     observes="Which modules a line calls without gradients: one with the shapes of another that is trained, held by no "
     "optimizer, and from some step on the trained one, while the first is never called again. And differences in a "
@@ -207,7 +207,8 @@ RULE = Rule(
     "nothing.",
     fix="Copy the weights into the target.",
     fine="Targets that are made anew by `copy.deepcopy`, teachers that stay fixed, and lines that evaluate one model "
-    "after another. Layers that are repeated with the same weights, one after the other, heads that several layers "
+    "after another. A stage in which the model labels data for itself, or plays against itself, looks the same: "
+    "ignore it there. Layers that are repeated with the same weights, one after the other, heads that several layers "
     "share, and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
     "differences from what was only detached.",
     needs=(EntriesAreOne, ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),

@@ -19,16 +19,17 @@ _MOST_PLACES = 3
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_place: dict[tuple[int | None, Location | None], list[ModuleSeen]] = {}
     written = {parameter for backward in trace.of(BackwardRan) for parameter in backward.wrote}
+    left = written - trace.optimized - trace.moved_by_hand
     for seen in trace.of(ModuleSeen):
-        if not seen.registered and written.intersection(seen.parameters) - trace.optimized - trace.frozen:
+        if not seen.registered and left.intersection(seen.parameters) - trace.frozen:
             by_place.setdefault((seen.parent, seen.kept_at or seen.location), []).append(seen)
     if trace.steps:
         for hidden in by_place.values():
-            yield _finding(trace, hidden, written)
+            yield _finding(trace, hidden, left)
 
 
-def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Finding:
-    parameters = sorted({p for seen in hidden for p in seen.parameters if p in written} - trace.optimized)
+def _finding(trace: Trace, hidden: list[ModuleSeen], left: set[int]) -> Finding:
+    parameters = sorted({p for seen in hidden for p in seen.parameters if p in left})
     holders = [seen.holder or seen.name or seen.kind for seen in hidden]
     parent = trace.module_name(hidden[0].parent)
     location = hidden[0].kept_at or hidden[0].location

@@ -8,7 +8,7 @@ from math import log
 
 from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
-from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
+from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped, PassesCounted
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -24,6 +24,8 @@ _NO_CHANCE = 32
 """Steps of an epoch of which the length of a schedule is hardly a multiple by chance."""
 _GOES_ON = 0.1
 """Of what the rates added up to before, as much in as many steps: 1 / t leaves a seventh, a decay that ends 1 to 5%."""
+_FEWEST_SAMPLES = 4
+"""Of a batch: any length is a multiple of one, two or three."""
 _PARTIAL = 0.05
 """Of the steps, those that were taken since the last epoch ended."""
 Calls = list[SchedulerStepped]
@@ -44,6 +46,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         else:
             seen = _crawls(trace, calls) or _crawled(trace, calls)
             advice = "after every optimizer step"
+        if not seen:
+            seen, advice = _outlasts(trace, calls), "as often as its length says"
         if seen:
             yield _finding(trace, calls, seen, advice)
 
@@ -167,6 +171,27 @@ def _crawled(trace: Trace, calls: Calls) -> str:
     )
 
 
+def _outlasts(trace: Trace, calls: Calls) -> str:
+    """The program came to its end, and its schedule is as long as all of its passes have samples or batches, of which
+    several come to one step of the schedule. Of a run that stops early, is continued or tried out, it is not."""
+    length, taken = calls[0].length, calls[-1].count - calls[0].count
+    if not trace.ended_by_itself or length is None or taken < 2:
+        return ""
+    steps = trace.steps_by_optimizer[calls[-1].optimizer]
+    for total in trace.of(PassesCounted):
+        if total.length is None or total.batches < max(taken, steps):
+            continue
+        passes = f"the {total.passes} passes of the run have" if total.passes > 1 else "the one pass of the run has"
+        pace = "at every batch" if total.batches == taken else f"once in {total.batches / taken:.3g} batches"
+        if total.batches >= 2 * taken and length == total.passes * total.length:
+            return f"it is stepped {pace} and {length} steps long, which is as many as {passes} batches"
+        size = total.batch_size or 0
+        samples = {total.passes * rows for rows in (total.length * size, total.samples) if rows}
+        if size >= _FEWEST_SAMPLES and length in samples:
+            return f"it is stepped {pace} of {size} and {length} steps long, which is as many as {passes} samples"
+    return ""
+
+
 def _batches_per_epoch(trace: Trace) -> int | None:
     """The length of the loader that most passes were taken over."""
     lengths = [drawn.length for drawn in trace.of(BatchDrawn) if drawn.length]
@@ -231,6 +256,26 @@ def bad_cosine_over_epochs() -> None:
     epochs = 4
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+    for _ in range(epochs):
+        for batch, targets in loader:
+            loss = torch.nn.functional.mse_loss(model(batch), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()  # <- AD115
+
+
+def bad_cycle_as_long_as_samples() -> None:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    inputs = torch.randn(64, 4)
+    loader = DataLoader(TensorDataset(inputs, inputs.sum(dim=1, keepdim=True)), batch_size=16, shuffle=True)
+    epochs = 5
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.05, total_steps=epochs * len(loader) * 16)
     for _ in range(epochs):
         for batch, targets in loader:
             loss = torch.nn.functional.mse_loss(model(batch), targets)
@@ -320,15 +365,16 @@ RULE = Rule(
     observes=(
         "The rate after each call of a scheduler, how many calls there are per optimizer step, the length of the "
         "schedule and of the loader: a rate that comes to nearly nothing while at least as many steps follow, or that "
-        "will do so early in the first epoch, and schedules of whole epochs of batches that are stepped per epoch."
+        "will do so early in the first epoch, schedules of whole epochs of batches that are stepped per epoch, and "
+        "those that are as long as the whole run has samples, or batches, and are stepped more rarely until its end."
     ),
     why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
     fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",
-    fine="Schedules as long as the run or until another takes over, those that oscillate or follow a metric by design, "
-    "and rates that fall ever more slowly, as 1 / t.",
-    needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, RunEnded, SchedulerStepped),
+    fine="Schedules as long as the run or until another takes over, those of a longer training of which the run is a "
+    "part, those that oscillate or follow a metric by design, and rates that fall ever more slowly, as 1 / t.",
+    needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, PassesCounted, RunEnded, SchedulerStepped),
     examine=examine,
-    bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs),
+    bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs, bad_cycle_as_long_as_samples),
     good=(good, good_one_for_each_fold, good_epochs_of_few_batches),
     tunables={
         "minimum_calls": Tunable(

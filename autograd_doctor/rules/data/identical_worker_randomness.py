@@ -40,12 +40,16 @@ def _copied(event: GeneratorCopied) -> Finding:
 
 
 def _finding(event: WorkersAlike) -> Finding:
+    """A warning where nothing is known that workers could have copies of: unlike samples may be equal by design."""
     name = f"`{event.name}`" if event.name else "a `DataLoader`"
+    is_known = event.stream or event.copied
     return RULE.finding(
         f"the {event.workers} workers of {name} delivered the same batch one after the other, to the bit, in "
         f"{event.alike} of {event.rounds} rounds: what `{event.dataset}` draws, or reads, is the same in each of them",
         subject=event.name or event.dataset,
         location=event.location,
+        severity="error" if is_known else "warning",
+        confidence="high" if is_known else "medium",
         help="give each worker its own part of the stream, by `torch.utils.data.get_worker_info()`"
         if event.stream
         else "seed generators for each worker in a `worker_init_fn`, from `torch.initial_seed()`",
@@ -147,7 +151,8 @@ RULE = Rule(
     why="Workers are copies of one process. A generator that was seeded before they were made, or a stream that is not "
     "divided, gives each of them the same samples: so many workers, so many times the same.",
     fix="Seed per worker, and divide streams among workers.",
-    fine="Samples that differ by their index, and data sets that are all one sample. Generators that a "
+    fine="Samples that differ by their index, data sets that are all one sample, and batches that a sampler asks for "
+    "more than once. Generators that a "
     "`worker_init_fn`, or the code that reads samples, may have seeded.",
     needs=(GeneratorCopied, WorkersAlike),
     examine=examine,

@@ -33,21 +33,21 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _message(failed: BackwardRan | None, first: BackwardRan | None) -> str:
     if failed is None:
-        return "this backward needs tensors that an earlier backward had freed"
+        return "this backward needs saved tensors that an earlier backward freed"
     root = f"`{failed.root.name}`" if failed.root.name else "this backward"
-    carried = f", handed on by `{failed.carried_by}`" if failed.carried_by else ""
+    carried = f", carried over by `{failed.carried_by}`" if failed.carried_by else ""
     if first is not None and first.step == failed.step:
         return f"the graph of {root} was freed by an earlier backward in the same step{carried}"
     if failed.reaches_back:
         ago = plural(failed.reaches_back, "step")
-        return f"the graph of {root} contains operations from {ago} ago, which an earlier backward had freed{carried}"
+        return f"the graph of {root} contains operations from {ago} ago, which an earlier backward freed{carried}"
     return f"the graph of {root} was freed by an earlier backward{carried}"
 
 
 def _help(failed: BackwardRan | None, first: BackwardRan | None) -> str:
     if failed is not None and (failed.reaches_back or (first is not None and first.step != failed.step)):
-        return "compute the shared part anew in every step, or detach it if no gradient should flow into it"
-    return "add the losses and call backward once, or pass `retain_graph=True` to the first of the two"
+        return "recompute the shared part in every step, or `detach()` it if no gradient should flow into it"
+    return "add the losses and call `backward()` once, or pass `retain_graph=True` to the first of the two calls"
 
 
 def _evidence(failed: BackwardRan | None, first: BackwardRan | None) -> dict[str, int | float | str | list[str]]:
@@ -137,11 +137,13 @@ RULE = Rule(
     name="backward-through-freed-graph",
     severity="error",
     title="backward through a graph that was already freed",
-    observes="for the backward that failed, which earlier backward had run through a part of its graph, and where that "
-    "part was computed",
-    why="a backward frees the saved tensors on its way; a second one through the same operations finds them gone",
-    fix="one backward over the sum of the losses, `retain_graph=True` on the first of two, or a detached shared part",
-    fine="graphs that are retained for the second backward",
+    observes="for the backward that failed: which earlier backward ran through part of its graph, and where that part "
+    "was computed",
+    why="`backward()` frees the saved tensors of the graph; a second backward through the same operations needs them "
+    "again",
+    fix="call `backward()` once on the sum of the losses, pass `retain_graph=True` to the first of two, or detach the "
+    "shared part",
+    fine="graphs that are retained for a second backward",
     needs=(BackwardRan, ProgramRaised),
     examine=examine,
     bad=(bad, bad_features_computed_once),

@@ -28,7 +28,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         f"backward ran on {tensor(root) if root else 'a tensor'}, which has no graph{_depends(trace, values, guessed)}",
         subject=root.name if root else "",
         location=crash.location,
-        help="compute the loss from the outputs of modules with parameters that require a gradient, gradients being on",
+        help="compute the loss from the outputs of modules whose parameters require grad, with gradients enabled",
         evidence={"parameters_in_its_value": len(values), "operation": root.operation if root else ""},
         related=(Related("computed here", made_at),) if made_at else (),
         step_first=crash.step_first,
@@ -45,9 +45,9 @@ def _only_candidate(crash: Crash) -> TensorFacts | None:
 
 def _depends(trace: Trace, values: list[int], guessed: bool) -> str:
     if not values:
-        return " and does not depend on any parameter that requires a gradient"
+        return " and does not depend on any parameter that requires grad"
     frozen = not any(trace.parameters[value].requires_grad for value in values if value in trace.parameters)
-    why = ", none of which requires a gradient" if frozen else ""
+    why = ", none of which requires grad" if frozen else ""
     return f", although its value {'may depend' if guessed else 'depends'} on {trace.parameter_names(values)}{why}"
 
 
@@ -90,10 +90,11 @@ RULE = Rule(
     name="backward-without-graph",
     severity="error",
     title="backward on a tensor without a graph",
-    observes="the tensor on which backward failed, the line that computed it, and the parameters behind its value",
-    why="without a graph there is nothing to go back through: no parameter can get a gradient",
-    fix="compute the loss from outputs that require a gradient",
-    fine="models of which some part requires a gradient and reaches the loss",
+    observes="the tensor on which `backward()` failed, the line that computed it, and the parameters that its value "
+    "depends on",
+    why="without a graph there is nothing to backpropagate through: no parameter can get a gradient",
+    fix="compute the loss from outputs that require grad",
+    fine="models in which some part requires grad and reaches the loss",
     needs=(BackwardRan, ProgramRaised),
     examine=examine,
     bad=(bad,),

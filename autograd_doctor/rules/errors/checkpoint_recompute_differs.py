@@ -37,14 +37,14 @@ def _values(event: CheckpointRan) -> Finding:
     where = f" in `{event.operation}`" if event.operation else ""
     difference, magnitude = event.difference or 0.0, event.magnitude or 0.0
     return RULE.finding(
-        f"recomputed for backward, {function} gave other values than in the forward pass: they differ first{where}, by "
-        f"up to {difference:.3g} in values of up to {magnitude:.3g}",
+        f"when recomputed in backward, {function} gave different values than in the forward pass: they first "
+        f"differ{where}, by up to {difference:.3g} in values of up to {magnitude:.3g}",
         subject=event.function,
         location=event.location,
-        help="make the segment repeatable: keep `preserve_rng_state=True`, draw random numbers outside it, and change "
-        "no state in it",
+        help="make the segment deterministic: keep `preserve_rng_state=True`, draw random numbers outside it, and "
+        "change no state in it",
         evidence={"largest_difference": difference, "largest_value": magnitude, "operation": event.operation},
-        related=(Related("this operation gave another result", event.differs_at),) if event.differs_at else (),
+        related=(Related("this operation gave a different result", event.differs_at),) if event.differs_at else (),
         step_first=event.step + 1,
         parameters=event.parameters,
     )
@@ -53,11 +53,11 @@ def _values(event: CheckpointRan) -> Finding:
 def _statistics(event: CheckpointRan) -> Finding:
     names = ", ".join(f"`{name}`" for name in event.statistics_moved_twice)
     return RULE.finding(
-        f"the running statistics of {names} move twice per step: once in the forward pass, once when it is recomputed",
+        f"the running statistics of {names} are updated twice per step: in the forward pass and in the recomputation",
         subject=event.statistics_moved_twice[0],
         location=event.location,
         severity="warning",
-        help="leave batch-norm out of the checkpointed segment, or give it `momentum=1 - (1 - momentum) ** 0.5`",
+        help="keep batch norm out of the checkpointed segment, or give it `momentum=1 - (1 - momentum) ** 0.5`",
         evidence={"batch_norms": list(event.statistics_moved_twice)},
         step_first=event.step + 1,
     )
@@ -65,10 +65,10 @@ def _statistics(event: CheckpointRan) -> Finding:
 
 def _refused(crash: Crash) -> Finding:
     return RULE.finding(
-        f"the recomputed forward saved other tensors than the first one: {crash.said}",
+        f"the recomputed forward saved different tensors than the first forward: {crash.said}",
         subject="",
         location=crash.site,
-        help="make the checkpointed segment repeatable: the same operations on the same shapes in both passes",
+        help="make the checkpointed segment deterministic: the same operations on the same shapes in both passes",
         evidence={"error": crash.said},
         step_first=crash.step_first,
     )
@@ -176,13 +176,13 @@ RULE = Rule(
     code="AD510",
     name="checkpoint-recompute-differs",
     severity="error",
-    title="a checkpointed segment computes something else the second time",
-    observes="the results of the operations in a checkpointed segment, in the forward pass and when it is recomputed; "
-    "the running statistics of batch-norms in both",
-    why="the gradient is computed from the second pass, the loss from the first: where they differ, the gradient is "
-    "not that of the loss. torch compares only shapes and dtypes of the two",
-    fix="make the segment repeatable",
-    fine="dropout with the random state preserved, as is the default",
+    title="a checkpointed segment gives a different result when it is recomputed",
+    observes="the results of the operations in a checkpointed segment, in the forward pass and in the recomputation; "
+    "the running statistics of batch norms in both",
+    why="the loss comes from the first pass, the gradient from the second: if they differ, the gradient is not that "
+    "of the loss. PyTorch compares only shapes and dtypes of the two",
+    fix="make the segment deterministic",
+    fine="dropout with the RNG state preserved, which is the default",
     needs=(CheckpointRan, ParameterSeen, ProgramRaised),
     examine=examine,
     bad=(bad, bad_state_in_the_segment, bad_batch_norm),
@@ -190,8 +190,8 @@ RULE = Rule(
     tunables={
         "relative_difference": Tunable(
             1e-3,
-            "largest difference, relative to the largest value, that is rounding",
-            "chosen: another order of summation moves float32 by some 1e-6, bfloat16 and TF32 by up to 1e-3",
+            "largest difference, relative to the largest value, that counts as rounding",
+            "chosen: a different order of summation changes float32 by about 1e-6, bfloat16 and TF32 by up to 1e-3",
         )
     },
     references=("https://docs.pytorch.org/docs/stable/checkpoint.html",),

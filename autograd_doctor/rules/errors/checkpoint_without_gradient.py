@@ -21,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in cut.values():
         function = f"`{event.function}`" if event.function else "this segment"
         yield RULE.finding(
-            f"no input of the checkpoint of {function} requires grad, so that no gradient reaches its "
+            f"no input to the checkpoint of {function} requires grad, so no gradient reaches its "
             f"{plural(len(event.parameters), 'parameter')}: {trace.parameter_names(event.parameters)}",
             subject=event.function,
             location=event.location,
@@ -90,13 +90,13 @@ RULE = Rule(
     code="AD509",
     name="checkpoint-without-gradient",
     severity="error",
-    title="a re-entrant checkpoint cuts its parameters off from the loss",
-    observes="re-entrant checkpoints that ran with gradients on although no input of theirs requires grad, and the "
-    "parameters of the segment",
-    why="a re-entrant checkpoint is a node between its inputs and its outputs; when no input requires grad there is no "
-    "such node, and the parameters inside never learn",
+    title="a reentrant checkpoint cuts off its parameters from the loss",
+    observes="reentrant checkpoints that ran with gradients enabled although none of their inputs requires grad, and "
+    "the parameters of the segment",
+    why="a reentrant checkpoint is a graph node between its inputs and its outputs; if no input requires grad, there "
+    "is no such node, and the parameters inside never learn",
     fix="pass `use_reentrant=False`",
-    fine="segments without parameters that require a gradient, and checkpoints with `use_reentrant=False`",
+    fine="segments without parameters that require grad, and checkpoints with `use_reentrant=False`",
     needs=(CheckpointRan, ParameterSeen),
     examine=examine,
     bad=(bad,),

@@ -33,11 +33,11 @@ def _finding(events: Sequence[SavedTensorChanged]) -> Finding:
     )
     return RULE.finding(
         f"{tensor(worst.tensor)} was saved for backward by `{worst.saved_by}` and then changed by "
-        f"`{worst.changed.operation}` without autograd noticing{error}",
+        f"`{worst.changed.operation}` unnoticed by autograd{error}",
         subject=worst.tensor.name or worst.saved_by,
         location=worst.changed.location or worst.needed_at,
         confidence="high" if measured else "medium",
-        help="make the change without `.data` before the forward pass or after backward, or on a copy",
+        help="change it before the forward pass or after backward, without `.data`, or change a copy",
         evidence={
             "operation": worst.changed.operation,
             "saved_by": worst.saved_by,
@@ -128,11 +128,11 @@ RULE = Rule(
     name="data-mutation",
     severity="error",
     title="`.data` changed a value that backward used",
-    observes="writes through `.data` and other aliases that escape the version counter, between the operation that "
+    observes="writes through `.data` and other aliases that bypass the version counter, between the operation that "
     "saved the tensor and the backward that used it; the gradient error, where it can be measured",
-    why="the version counter exists to refuse gradients computed from changed values. `.data` goes round it: "
-    "backward runs and its gradients are wrong, without a word",
-    fix="change values before the forward pass or after backward, under `torch.no_grad()` instead of `.data`",
+    why="the version counter lets autograd refuse gradients computed from changed values. `.data` bypasses it: "
+    "backward runs, and the gradients are silently wrong",
+    fix="change values before the forward pass or after backward, under `torch.no_grad()` instead of through `.data`",
     fine="updates of parameters after the step, initialisation, moving averages and targets outside a live graph",
     needs=(SavedTensorChanged, ParameterSeen),
     examine=examine,
@@ -141,8 +141,8 @@ RULE = Rule(
     tunables={
         "relative_error": Tunable(
             1e-4,
-            "largest error of the gradient, relative to its norm, that does no harm",
-            "chosen: far above the rounding of float32 (1e-7 an operation), far below what training would notice",
+            "largest harmless error of the gradient, relative to its norm",
+            "chosen: far above float32 rounding (1e-7 per operation), far below what affects training",
         )
     },
     references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),

@@ -14,8 +14,8 @@ from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.wording import tensor
 
 _SEARCH = (
-    "look between the forward pass and this line for in-place operations (`+=`, `x[...] = ...`, `relu_`, "
-    "`optimizer.step()`) on tensors of the graph, and use operations that return a new tensor"
+    "between the forward pass and this line, look for in-place operations (`+=`, `x[...] = ...`, `relu_`, "
+    "`optimizer.step()`) on tensors in the graph, and use operations that return a new tensor"
 )
 
 
@@ -36,8 +36,8 @@ def _explained(event: SavedTensorChanged, crash: Crash) -> Finding:
         ("needed by this backward", event.needed_at),
     )
     return RULE.finding(
-        f"{tensor(event.tensor)} was saved for backward by `{event.saved_by}` and then changed in place"
-        f"{f' by `{changed.operation}`' if changed.operation else ''}, so that backward failed",
+        f"{tensor(event.tensor)} was saved for backward by `{event.saved_by}` and then changed in "
+        f"place{f' by `{changed.operation}`' if changed.operation else ''}, so backward failed",
         subject=event.tensor.name or event.saved_by,
         location=changed.location or event.needed_at,
         help=_help(event),
@@ -59,7 +59,9 @@ def _help(event: SavedTensorChanged) -> str:
     if not event.changed.operation:
         return _SEARCH
     if event.changed.operation == "step":
-        return "step after the last backward through the old weights, or compute its loss anew with the new ones"
+        return (
+            "call `step()` after the last backward through the old weights, or recompute the loss with the new weights"
+        )
     if event.changed.operation == "__setitem__":
         return "collect the parts in a list and join them with `torch.stack`, or write into a `.clone()`"
     return f"use the operation that returns a new tensor instead of `{event.changed.operation}`, or change a `.clone()`"
@@ -68,7 +70,7 @@ def _help(event: SavedTensorChanged) -> str:
 def _unexplained(crash: Crash) -> Finding:
     """The change itself was not seen: say what autograd said."""
     return RULE.finding(
-        "a tensor that backward needs was changed in place after it had been saved",
+        "a tensor that backward needs was changed in place after it was saved",
         subject="",
         location=crash.site,
         help=_SEARCH,
@@ -174,11 +176,11 @@ RULE = Rule(
     severity="error",
     title="a tensor needed by backward was changed in place",
     observes="when backward fails on a changed tensor: where the tensor was made, which operation saved it, and which "
-    "operation changed it in between",
-    why="the derivative is computed from values of the forward pass; after a change in place they are gone, and "
-    "autograd refuses to compute a wrong gradient",
+    "operation changed it",
+    why="the gradient is computed from values of the forward pass; an in-place change destroys them, and autograd "
+    "refuses to compute a wrong gradient",
     fix="use the operation that returns a new tensor, or clone before the change",
-    fine="in-place operations on tensors that no derivative needs, which autograd allows",
+    fine="in-place operations on tensors that no gradient needs, which autograd allows",
     needs=(SavedTensorChanged, BackwardRan, ProgramRaised),
     examine=examine,
     bad=(bad, bad_masked_write, bad_step_before_the_second_backward),

@@ -110,8 +110,8 @@ RULE = Rule(
     severity="error",
     title="an in-place operation on a leaf that requires grad",
     observes="the operation that failed, and which of its operands is a leaf that requires grad",
-    why="a leaf is where gradients end up; changed in place while gradients are recorded, it would become a result of "
-    "itself, so autograd refuses",
+    why="gradients accumulate in leaves; a leaf changed in place while the graph is recorded would depend on itself, "
+    "so autograd refuses",
     fix="update it under `torch.no_grad()`",
     fine="updates under `no_grad`, and `nn.init`",
     needs=(OperationFailed, ProgramRaised),

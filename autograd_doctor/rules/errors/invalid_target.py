@@ -30,12 +30,12 @@ def _blanks(trace: Trace) -> Iterator[Finding]:
     """CTC takes the blank for a label without a word, and learns something else."""
     for first, *others in in_several_steps(trace, trace.of(BlankTargets), lambda event: event.location, 1):
         yield RULE.finding(
-            f"`ctc_loss` got targets that hold its blank, {first.blank}: {first.blanks} of {first.labels} labels in "
-            f"{plural(first.samples, 'sample')}. The blank stands between labels and cannot be one of them",
+            f"`ctc_loss` got targets that contain its blank, {first.blank}: {first.blanks} of {first.labels} labels "
+            f"in {plural(first.samples, 'sample')}. The blank separates labels and cannot be one of them",
             subject="ctc_loss",
             location=first.location,
-            help="keep one class for the blank and number the labels around it, and tell the loss which it is: "
-            f"`blank=0` with labels from 1 on, or `blank={first.classes - 1}` with labels from 0 on",
+            help="reserve one class for the blank, number the labels around it, and pass it to the loss: `blank=0` "
+            f"with labels from 1 on, or `blank={first.classes - 1}` with labels from 0 on",
             evidence={"blank": first.blank, "blanks": first.blanks, "labels": first.labels, "classes": first.classes},
             step_first=first.step + 1,
             step_count=1 + len(others),
@@ -45,7 +45,7 @@ def _blanks(trace: Trace) -> Iterator[Finding]:
 def _explained(crash: Crash, operation: str, given: TensorFacts, target: TensorFacts) -> Finding:
     message, help = _diagnosis(crash, operation, given, target)
     made = [
-        ("the data set takes the target from here", target.drawn_from),
+        ("the dataset takes the target from here", target.drawn_from),
         ("the target comes from here", target.made_at),
         ("the prediction is computed here", given.made_at),
     ]
@@ -240,13 +240,13 @@ RULE = Rule(
     code="AD511",
     name="invalid-target",
     severity="error",
-    title="a loss function cannot do anything with its target",
-    observes="the loss function that raised, with shape, dtype and range of its prediction and its target as they "
-    "reached it; and whether the targets of `ctc_loss` hold its blank, which raises nothing",
-    why="a class index outside the classes, a wrong dtype or shape has no loss; on an accelerator the error comes late "
-    "and names neither; a blank among the labels makes it wrong",
+    title="a loss function cannot use its target",
+    observes="the loss function that raised, with shape, dtype and range of its prediction and its target; and "
+    "whether the targets of `ctc_loss` contain its blank, which raises no error",
+    why="the loss is undefined for a class index out of range, a wrong dtype or a wrong shape; on an accelerator the "
+    "error comes late and names none of them; a blank among the labels makes the loss wrong",
     fix="number classes from 0, convert the target, or reshape it",
-    fine="targets equal to `ignore_index`, and blanks that fill up rows of labels",
+    fine="targets equal to `ignore_index`, and blanks that pad rows of labels",
     needs=(BlankTargets, OperationFailed, ProgramRaised),
     examine=examine,
     bad=(bad, bad_dtype, bad_shape, bad_blank),

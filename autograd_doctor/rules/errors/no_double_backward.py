@@ -11,7 +11,7 @@ from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
-_OR_FORBID = ", or mark it `@once_differentiable` so that a second derivative fails loudly"
+_OR_FORBID = ", or mark it `@once_differentiable` so that a second derivative raises an error"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def left_open(trace: Trace) -> Iterator[str]:
     for event in trace.of(FunctionJudged):
         if event.double and event.verdict == "not judged" and not event.requested:
-            yield f"the second derivative of `{event.function}` is open ({event.reason})"
+            yield f"the second derivative of `{event.function}` was not judged ({event.reason})"
 
 
 @no_type_check
@@ -131,11 +131,11 @@ RULE = Rule(
     code="AD508",
     name="no-double-backward",
     severity="info",
-    title="a custom function has no right second derivative",
-    observes="in a run that uses `create_graph`, the second derivatives of every custom function against difference "
-    "quotients (`gradgradcheck`)",
-    why="a gradient penalty or a meta-gradient differentiates through the custom backward; what that backward takes as "
-    "constant is missing there without a word",
+    title="a custom function has no correct second derivative",
+    observes="in a run that uses `create_graph`, compares the second derivatives of every custom function with finite "
+    "differences (`gradgradcheck`)",
+    why="a gradient penalty or a meta-gradient differentiates through the custom backward; whatever that backward "
+    "treats as constant is silently missing",
     fix="write the backward with differentiable operations on saved tensors",
     fine="functions whose gradients are never differentiated",
     needs=(FunctionJudged, BackwardRan),

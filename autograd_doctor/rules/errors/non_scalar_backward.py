@@ -28,7 +28,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         location=crash.location,
         help=_help(root),
         evidence={"shape": str(tuple(root.shape)), "operation": operation(root)} if root else {},
-        related=(Related("computed here, and not reduced since", made_at),) if made_at else (),
+        related=(Related("computed here, and not reduced afterwards", made_at),) if made_at else (),
         step_first=crash.step_first,
         step_count=1,
     )
@@ -47,7 +47,7 @@ def _help(root: TensorFacts | None) -> str:
     name = root.name if root and root.name else "loss"
     if root is not None and ("loss" in operation(root) or "cross_entropy" in operation(root)):
         return f'leave `reduction="none"` out of `{operation(root)}`, or call `{name}.mean().backward()`'
-    return f"reduce it to one number first, as in `{name}.mean().backward()`"
+    return f"reduce it to a scalar first, as in `{name}.mean().backward()`"
 
 
 def bad() -> None:
@@ -114,11 +114,11 @@ RULE = Rule(
     code="AD505",
     name="non-scalar-backward",
     severity="error",
-    title="backward on a tensor that is not a single number",
-    observes="the shape of the tensor on which backward failed, and the operation that computed it",
-    why="a gradient is that of one number; for several, autograd has to be told how to weigh them",
+    title="backward on a tensor that is not a scalar",
+    observes="the shape of the tensor on which `backward()` failed, and the operation that computed it",
+    why="a gradient is defined for one number; for several, autograd needs weights (the `gradient` argument)",
     fix="reduce the loss with `mean()` or `sum()`",
-    fine="backward with a `gradient` argument",
+    fine="`backward()` with a `gradient` argument",
     needs=(BackwardRan, ProgramRaised),
     examine=examine,
     bad=(bad, bad_squared_difference),

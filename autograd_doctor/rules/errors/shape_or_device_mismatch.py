@@ -16,8 +16,8 @@ from autograd_doctor.wording import tensor
 
 _HELP = {
     "device": "move both to one device: `model.to(device)`, and every batch with `x = x.to(device)`",
-    "dtype": "convert one to the other's dtype, as in `x = x.to(model_dtype)` or `x.float()`",
-    "shape": "follow the two shapes back to where they were made, and change the layer's size or the tensor's shape",
+    "dtype": "convert one to the dtype of the other, as in `x = x.to(model_dtype)` or `x.float()`",
+    "shape": "check where the two shapes come from, and change the layer's size or the tensor's shape",
 }
 
 
@@ -35,10 +35,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _explained(crash: Crash, failed: OperationFailed) -> Finding:
     operands = _operands(failed)
     made = [(f"{tensor(facts)} comes from here", facts.made_at) for facts in operands]
-    made += [(f"the data set takes {tensor(facts)} from here", facts.drawn_from) for facts in operands]
+    made += [(f"the dataset takes {tensor(facts)} from here", facts.drawn_from) for facts in operands]
     within = f" in `{failed.module}`" if failed.module else ""
     return RULE.finding(
-        f"`{failed.operation}`{within} got operands whose {crash.kind}s do not go together: "
+        f"`{failed.operation}`{within} got operands whose {crash.kind}s do not match: "
         f"{' and '.join(tensor(facts) for facts in operands[:2])}",
         subject=next((facts.name for facts in operands if facts.name), failed.operation),
         location=crash.location,
@@ -58,7 +58,7 @@ def _operands(failed: OperationFailed) -> list[TensorFacts]:
 
 def _unexplained(crash: Crash) -> Finding:
     return RULE.finding(
-        f"an operation got operands whose {crash.kind}s do not go together: {crash.said}",
+        f"an operation got operands whose {crash.kind}s do not match: {crash.said}",
         subject="",
         location=crash.site,
         help=_HELP[crash.kind],
@@ -182,12 +182,12 @@ RULE = Rule(
     code="AD512",
     name="shape-or-device-mismatch",
     severity="error",
-    title="operands whose shapes, dtypes or devices do not go together",
-    observes="the operation that raised, its operands with shape, dtype and device, and the lines and modules from "
-    "which they came",
-    why="torch names the operation inside its library and the two sizes; which tensors these are, and where they took "
-    "their shape, has to be found by hand",
-    fix="change the layer's size, the tensor's shape or dtype, or move both to one device",
+    title="operands whose shapes, dtypes or devices do not match",
+    observes="the operation that raised, its operands with shape, dtype and device, and the lines and modules that "
+    "made them",
+    why="PyTorch's error names an internal operation and the two sizes; which tensors they are, and where they got "
+    "their shapes, must be found by hand",
+    fix="change the layer's size or the tensor's shape or dtype, or move both to one device",
     fine="mismatches that the program catches itself",
     needs=(OperationFailed, ModuleSeen, ProgramRaised),
     examine=examine,

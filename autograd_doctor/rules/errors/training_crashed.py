@@ -38,13 +38,13 @@ def _finding(crash: Crash) -> Finding:
     said = f": {crash.said}" if crash.said else ""
     tensors = _tensors(crash)
     return RULE.finding(
-        f"the program died of `{raised.kind}` {when}{said}",
+        f"the program crashed with `{raised.kind}` {when}{said}",
         subject=raised.kind,
         location=crash.site,
         help=_to_find(raised.missing)
         if raised.missing
-        else f"follow the calls{' and tensors' if tensors else ''} to "
-        "the line where something stops being what the program expects",
+        else f"follow the calls{' and tensors' if tensors else ''} to the line where a value first differs from what "
+        "the program expects",
         evidence={"exception": raised.kind, "steps_before": raised.step},
         related=tuple(Related("called from here", frame.location) for frame in reversed(own[-_MOST_FRAMES:-1])),
         notes=tuple(f"in the failing frame: {text}" for text in tensors),
@@ -56,19 +56,17 @@ def _finding(crash: Crash) -> Finding:
 def _to_find(missing: MissingModule) -> str:
     """How to have Python find a module."""
     if missing.package:
-        return (
-            f"`{missing.package}` was imported, which has no `{missing.name}`: see whether it is the one that is meant"
-        )
+        return f"`{missing.package}` was imported, but has no `{missing.name}`: check that it is the right package"
     if missing.folder:
         return (
-            f"`{missing.name}` lies in `{missing.folder}`, where Python does not look: install your project "
+            f"`{missing.name}` is in `{missing.folder}`, which is not on Python's path: install your project "
             f"(`{missing.python} -m pip install -e .`), or put `PYTHONPATH={missing.folder}` before the command"
         )
     first = missing.name.partition(".")[0]
     package = _DISTRIBUTIONS.get(first, first)
     return (
-        f"the program is run by `{missing.python}`, which has no module `{first}`: install it there "
-        f"(`{missing.python} -m pip install {package}`), or install the doctor where the program has its modules"
+        f"the program runs with `{missing.python}`, which has no module `{first}`: install it there (`{missing.python} "
+        f"-m pip install {package}`), or name the Python that has it with `--python`"
     )
 
 
@@ -160,10 +158,10 @@ RULE = Rule(
     severity="error",
     title="the program crashed",
     observes="the exception that ended the program: the program's own frames, and the tensors of the one that raised",
-    why="training did not come to its end",
-    fix="follow the traceback through the program's own lines; install a module that was not found into the Python "
-    "that runs the program, which is named",
-    fine="`sys.exit(0)` and Ctrl-C; crashes that another finding explains are told there",
+    why="training did not finish",
+    fix="follow the traceback through the program's own lines; if a module was not found, install it for the Python "
+    "that runs the program, which the finding names",
+    fine="`sys.exit(0)` and Ctrl-C; if another finding explains the crash, the crash is shown there",
     needs=(ProgramRaised,),
     examine=examine,
     bad=(bad, bad_in_forward),

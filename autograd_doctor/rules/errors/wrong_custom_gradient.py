@@ -33,7 +33,7 @@ def left_open(trace: Trace) -> Iterator[str]:
     """Functions that the program merely uses; where one was asked about, the verdict says it."""
     for event in trace.of(FunctionJudged):
         if event.verdict == "not judged" and not event.requested and not event.double:
-            yield f"the gradient of `{event.function}` is open ({event.reason})"
+            yield f"the gradient of `{event.function}` was not judged ({event.reason})"
 
 
 def _wrong(event: FunctionJudged) -> Finding:
@@ -42,18 +42,19 @@ def _wrong(event: FunctionJudged) -> Finding:
     which = f" for input {event.input + 1}" if event.input is not None else ""
     numbers = ""
     if event.expected is not None and event.found is not None:
-        numbers = f": it returned {event.found:.4g} where the difference quotient is {event.expected:.4g}"
+        numbers = f": it returned {event.found:.4g}, but the finite difference is {event.expected:.4g}"
     message = f"the backward of `{event.function}` is not the derivative of its forward{which}{numbers}"
     if event.input is None:
-        message = f"autograd refuses what the backward of `{event.function}` returns: {event.reason}"
+        message = f"autograd rejects what the backward of `{event.function}` returns: {event.reason}"
     position = None if event.input is None else event.input + 1
     evidence = {"input": position, "largest_error": event.error, "expected": event.expected, "found": event.found}
     return RULE.finding(
         message,
         subject=event.function,
         location=event.location or event.applied_at,
-        help="compare `backward` with the derivative of `forward`: one gradient per input, in the order of the inputs, "
-        "each multiplied by the incoming gradient" + ("; an estimator that is meant so may stay" if is_open else ""),
+        help="compare `backward` with the derivative of `forward`: it must return one gradient per input, in the "
+        "order of the inputs, each multiplied by the incoming gradient"
+        + ("; an intended estimator may stay" if is_open else ""),
         evidence={name: value for name, value in evidence.items() if value is not None},
         related=_applied(event),
         severity="warning" if is_open else None,
@@ -66,13 +67,13 @@ def _wrong(event: FunctionJudged) -> Finding:
 def _surrogate(event: FunctionJudged) -> Finding:
     """Said only to somebody who asked about this very function: it is a way to train, and no fault."""
     return RULE.finding(
-        f"the backward of `{event.function}` is a surrogate by design: "
+        f"the backward of `{event.function}` is a surrogate gradient: "
         f"{event.reason or 'its forward is piecewise constant'}",
         subject=event.function,
         location=event.location or event.applied_at,
         severity="info",
         confidence="medium" if event.verdict == "surrogate" else "high",
-        help="nothing to change if that is meant",
+        help="nothing to change if this is intended",
         related=_applied(event),
         step_first=event.step,
     )
@@ -97,9 +98,8 @@ def _changed(events: Sequence[InputChangedUnmarked], *, is_open: bool) -> Findin
     first = events[0]
     places = (("applied here", first.applied_at), ("its new values were used here", first.used_at))
     return RULE.finding(
-        f"the forward of `{first.function}` changes its input `{first.name}` in place and does not mark it as dirty; "
-        f"`{first.used_by}` worked on the new values afterwards, and sends its gradient past the backward of "
-        f"`{first.function}`",
+        f"the forward of `{first.function}` changes its input `{first.name}` in place without `mark_dirty`; "
+        f"`{first.used_by}` then used the new values, and its gradient bypasses the backward of `{first.function}`",
         subject=first.function,
         location=first.location,
         help=f"call `ctx.mark_dirty({first.name})` and return `{first.name}`, or change a clone of it",
@@ -113,11 +113,11 @@ def _changed(events: Sequence[InputChangedUnmarked], *, is_open: bool) -> Findin
 
 def _spoiled(event: GradientChangedInPlace) -> Finding:
     return RULE.finding(
-        f"the backward of `{event.function}` changes the gradient that it is given in place: `{event.shared_by}` "
-        "handed the same tensor to another branch, which goes on with what is left of it",
+        f"the backward of `{event.function}` changes its incoming gradient in place: `{event.shared_by}` passed the "
+        "same tensor to another branch, which continues with the changed values",
         subject=event.function,
         location=event.location,
-        help="work on a copy: `gradient = gradient.clone()`, or compute a new tensor (`gradient * mask`)",
+        help="change a copy: `gradient = gradient.clone()`, or compute a new tensor (`gradient * mask`)",
         related=(Related("one gradient goes to both branches here", event.shared_at),) if event.shared_at else (),
         step_first=event.step,
     )
@@ -125,10 +125,11 @@ def _spoiled(event: GradientChangedInPlace) -> Finding:
 
 def _refused(crash: Crash) -> Finding:
     return RULE.finding(
-        f"autograd refused what the backward of `{crash.function}` returned: {crash.said}",
+        f"autograd rejected what the backward of `{crash.function}` returned: {crash.said}",
         subject=crash.function,
         location=crash.site,
-        help="return one gradient per input of `forward`, with that input's shape, and `None` for inputs without one",
+        help="return one gradient per input of `forward`, in the shape of that input, and `None` for inputs without a "
+        "gradient",
         evidence={"error": crash.said},
         step_first=crash.step_first,
     )
@@ -364,27 +365,29 @@ RULE = Rule(
     name="wrong-custom-gradient",
     severity="error",
     title="a custom function's backward is not the derivative of its forward",
-    observes="every `autograd.Function` of the program, on the inputs it met, cut to a small size and in float64: its "
-    "gradients against difference quotients (`gradcheck`). Objects that it takes besides tensors, such as a grid or "
-    "a configuration, are copied and held fixed. It is an error where a mistake shows: a factor or a sign, one for "
-    "each element (a chain factor forgotten), zero where there is a slope, inputs swapped, a transposition, or some "
-    "elements wrong and others right. What merely differs may be an estimator: a warning, with the cosine of the two. "
-    "Also an input that the forward changes in place without `mark_dirty` and that something works on afterwards, in "
-    "the graph of a backward: that gradient goes past the function. And a backward that changes the gradient that it "
-    "is given in place, where a sum hands the same tensor to a branch that runs later",
-    why="autograd believes what a custom backward returns: training runs, in a wrong direction",
-    fix="return the derivative of the forward, one gradient per input and in their order, and mark inputs "
-    "that it changes as dirty",
-    fine="estimators, told by the numbers alone (`doctor gradcheck` names them): the forward is a step, the identity, "
-    "or held to a bound; it is a loop, and the gradient goes through its last rounds, as through one application at a "
-    "fixed point; it jumps, as a quantiser with a scale of its own does; the gradient is drawn at random, does not "
-    "grow in proportion to what comes in (rounded, clipped), depends on an argument that the forward leaves alone "
-    "(feedback weights), is the derivative held to a bound, without what is small or but for a few percent, or "
-    "smooths the bends of a forward of straight pieces. Of a forward that reads one triangle of a symmetric matrix, "
-    "both entries count together. Also functions with randomness or side effects, and of objects that other steps "
-    "bring with other values, as a matrix assembled from what is learned: what cannot be judged is listed as not "
-    "checked. An input that is changed without a word and not used afterwards, or has its old values again, or gets "
-    "the gradient as it came in",
+    observes="compares the gradients of every `autograd.Function` in the program with finite differences "
+    "(`gradcheck`), in float64, on inputs from the run cut to a small size. Other arguments than tensors, such as a "
+    "grid or a configuration, are copied and held fixed. It is an error if the difference looks like a mistake: a "
+    "wrong factor or sign, one wrong factor for each element (a forgotten chain factor), zero where the derivative is "
+    "not, swapped inputs, a transposition, or some elements wrong and others right. Any other difference may be an "
+    "estimator: a warning, with the cosine of the two. It also reports an input that the forward changes in place "
+    "without `mark_dirty` and that is used afterwards in the graph of a backward: that gradient bypasses the "
+    "function. And it reports a backward that changes its incoming gradient in place, if a sum passes the same tensor "
+    "to a branch that runs later",
+    why="autograd trusts what a custom backward returns: training runs, but in a wrong direction",
+    fix="return the derivative of the forward, one gradient per input in the order of the inputs, and call "
+    "`mark_dirty` for inputs that it changes",
+    fine="estimators, recognised by the numbers alone (`doctor gradcheck` names them). The forward is a step, the "
+    "identity or a clamp; it is a loop, and the gradient goes through its last rounds, as through one application at "
+    "a fixed point; or it jumps, as a quantiser with its own scale does. The gradient is random, is not proportional "
+    "to the incoming gradient (rounded, clipped), depends on an argument that the forward does not use (feedback "
+    "weights), is the mean over the samples that select a row of a table where the derivative is their sum (centres "
+    "of a centre loss), is the derivative clamped, without small values or to within a few percent, or smooths the "
+    "kinks of a piecewise linear forward. If a forward reads one triangle of a symmetric matrix, the two symmetric "
+    "entries count together. Functions with randomness or side effects, or with objects whose values change from step "
+    "to step, such as a matrix assembled from learned values, cannot be judged and are listed as not checked. An "
+    "input that is changed without `mark_dirty` is fine if it is not used afterwards, has its old values again, or "
+    "gets the incoming gradient unchanged",
     needs=(FunctionJudged, GradientChangedInPlace, InputChangedUnmarked, ProgramRaised),
     examine=examine,
     left_open=left_open,

@@ -33,10 +33,10 @@ def _finding(holding: Holding) -> Finding:
     forecast = holding.epoch_forecast(_kept_bytes)
     return RULE.finding(
         f"`{kept.holder}` holds {plural(kept.count, 'activation')} from {plural(kept.made_in_steps, 'step')}, "
-        f"{in_bytes(_kept_bytes(kept))} in all, {growth} more with every step{_graph(kept)}",
+        f"{in_bytes(_kept_bytes(kept))} in total, {growth} more per step{_graph(kept)}",
         subject=kept.module or kept.holder,
         location=holding.location,
-        help=f"overwrite or clear `{kept.holder}` in every step, store `.detach()`, and remove hooks that are done",
+        help=f"overwrite or clear `{kept.holder}` in every step, store `.detach()`, and remove hooks after use",
         evidence={
             "tensors": kept.count,
             "bytes": _kept_bytes(kept),
@@ -54,7 +54,7 @@ def _finding(holding: Holding) -> Finding:
 def _graph(kept: Survivor) -> str:
     if not kept.has_graph:
         return ""
-    return f", with {plural(kept.nodes, 'graph node')}" + (" whose buffers backward had freed" if kept.freed else "")
+    return f", with {plural(kept.nodes, 'graph node')}" + (" whose saved tensors backward freed" if kept.freed else "")
 
 
 @no_type_check
@@ -197,12 +197,12 @@ RULE = Rule(
     name="activations-kept",
     severity="warning",
     title="a module or hook keeps the activations of every step",
-    observes="at step boundaries, counts the activations that outlived their step in a hook's closure, or in a cache "
-    "or attribute of a module, and their bytes",
-    why="activations are the largest tensors of a training step; kept from step to step they fill the memory, and "
-    "with their graphs they keep more than themselves",
-    fix="overwrite or clear what was kept, detach it, remove hooks that are done",
-    fine="key-value caches in evaluation, feature extractors that overwrite what they kept",
+    observes="at step boundaries, counts the activations that outlive their step in a hook's closure or in a cache or "
+    "attribute of a module, and their bytes",
+    why="activations are the largest tensors of a training step; kept from step to step, they fill the memory, and "
+    "their graphs keep even more tensors alive",
+    fix="overwrite or clear what is kept, detach it, and remove hooks after use",
+    fine="key-value caches in evaluation, and feature extractors that overwrite what they keep",
     needs=(SurvivorsCounted, ModuleSeen),
     examine=examine,
     bad=(bad, bad_cache_in_module),
@@ -211,7 +211,7 @@ RULE = Rule(
         "steps": Tunable(
             3,
             "fewest steps whose activations are held together",
-            "chosen: a cache that holds the last ones has those of two",
+            "chosen: a cache of the latest activations holds those of two steps",
         )
     },
 )

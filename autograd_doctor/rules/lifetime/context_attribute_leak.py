@@ -12,8 +12,8 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.wording import in_bytes
 
 _CONSEQUENCE = {
-    "input": "it stays alive as long as the graph node, also after backward, and changes in place go unnoticed",
-    "output": "output and graph node hold each other, so that only the garbage collector frees them",
+    "input": "it stays alive as long as the graph node, even after backward, and in-place changes go unnoticed",
+    "output": "the output and the graph node reference each other, so only the garbage collector frees them",
 }
 
 
@@ -206,11 +206,11 @@ RULE = Rule(
     name="context-attribute-leak",
     severity="warning",
     title="a custom function keeps tensors as attributes of `ctx`",
-    observes="after `apply`, which attributes of the graph node are the very inputs or outputs of the call",
-    why="tensors saved with `save_for_backward` are freed by the backward and checked for changes in place; those kept "
-    "as attributes are neither, and an output kept so makes a reference cycle",
+    observes="after `apply`, which attributes of the graph node are inputs or outputs of the call themselves",
+    why="backward frees tensors saved with `save_for_backward` and checks them for in-place changes; it does neither "
+    "for attributes, and an output kept as an attribute creates a reference cycle",
     fix="use `ctx.save_for_backward`",
-    fine="intermediate results, and values that are no tensors",
+    fine="intermediate results, and values that are not tensors",
     needs=(ContextAttributeKept,),
     examine=examine,
     bad=(bad, bad_tuple_of_inputs, bad_output, bad_in_setup_context),

@@ -31,14 +31,15 @@ def _finding(trace: Trace, location: Location | None, retained: Sequence[GraphRe
     numbers = {event.backward for event in retained}
     again = any(not numbers.isdisjoint(later.reused) for later in trace.backwards.values())
     return RULE.finding(
-        f"the gradients of {plural(len(retained), 'backward')} were given graphs and none was differentiated again; "
-        "each kept up "
-        f"to {in_bytes(most)} of saved activations",
+        f"{plural(len(retained), 'backward')} built graphs of the gradients, and none was differentiated again; each "
+        f"kept up to {in_bytes(most)} of saved activations",
         subject="",
         location=location,
-        help="`retain_graph=True` is enough to go backward again" if again else "leave `create_graph=True` out",
+        help="`retain_graph=True` is enough for a second backward" if again else "remove `create_graph=True`",
         evidence={"graphs": len(retained), "bytes_held": most},
-        notes=("parameter and `.grad` hold each other through the new graph until `.grad` is reset",) if cycle else (),
+        notes=("the parameter and its `.grad` reference each other through the new graph until `.grad` is reset",)
+        if cycle
+        else (),
         step_first=retained[0].step + 1,
         step_count=len({event.step for event in retained}),
     )
@@ -223,10 +224,10 @@ RULE = Rule(
     name="create-graph-unneeded",
     severity="warning",
     title="`create_graph=True` although nothing is differentiated twice",
-    observes="for every backward that built a graph of the gradients, whether a later backward ran through it",
-    why="the backward itself is recorded and all activations stay, which about doubles time and memory; after "
-    "`backward()` the gradient and its parameter also hold each other in a reference cycle",
-    fix="leave `create_graph=True` out",
+    observes="for every backward that built a graph of the gradients: whether a later backward ran through it",
+    why="the backward itself is recorded and all activations stay in memory, which roughly doubles time and memory; "
+    "after `backward()` the gradient and its parameter also form a reference cycle",
+    fix="remove `create_graph=True`",
     fine="gradient penalties, meta-learning, Hessian products",
     needs=(GraphRetained, BackwardRan),
     examine=examine,
@@ -238,5 +239,5 @@ RULE = Rule(
         good_hessian_vector_product,
         good_used_in_a_custom_backward,
     ),
-    tunables={"times": Tunable(2, "fewest graphs of gradients that were built for nothing", MORE_THAN_ONCE)},
+    tunables={"times": Tunable(2, "fewest graphs of gradients that were built and not used", MORE_THAN_ONCE)},
 )

@@ -65,12 +65,12 @@ def _growing(runs: Sequence[BackwardRan]) -> Finding:
 def _updated_with_graphs(trace: Trace, steps: Sequence[OptimizerStepped]) -> Finding:
     parameters = sorted({number for step in steps for number in step.moved or ()})
     return RULE.finding(
-        f"the new values of {trace.parameter_names(parameters)} have a graph that leads through all "
-        f"{plural(len(steps), 'earlier update')} back to the first values, and keeps what each of them computed",
+        f"the new values of {trace.parameter_names(parameters)} have a graph that goes back through all "
+        f"{plural(len(steps), 'earlier update')} to the first values, and keeps what each update computed",
         subject=trace.parameter_name(parameters[0]),
         location=steps[-1].location,
-        help="update without a graph, under `torch.no_grad()` or from `value.detach()` and `gradient.detach()`; for "
-        "`torch.func`, begin with parameters that do not require a gradient: `{name: p.detach() for name, p in "
+        help="update without a graph, under `torch.no_grad()` or from `value.detach()` and `gradient.detach()`; with "
+        "`torch.func`, start from parameters that do not require grad: `{name: p.detach() for name, p in "
         "model.named_parameters()}`",
         evidence={"updates": len(steps)},
         step_first=steps[0].step + 1,
@@ -99,8 +99,8 @@ def _carrier(event: BackwardRan) -> str:
 
 
 def _help(event: BackwardRan) -> str:
-    carried = f"`{event.carried_by}`" if event.carried_by else "what one step hands to the next"
-    return f"detach {carried} where a step begins (`.detach()`), or every few steps for a longer horizon"
+    carried = f"`{event.carried_by}`" if event.carried_by else "what one step passes to the next"
+    return f"detach {carried} at the start of each step (`.detach()`), or every few steps for a longer horizon"
 
 
 def _place(event: BackwardRan) -> Location | None:
@@ -110,7 +110,7 @@ def _place(event: BackwardRan) -> Location | None:
 
 def _related(event: BackwardRan) -> tuple[Related, ...]:
     places = {
-        "the oldest of them go into this step here": event.reaches_back_at,
+        "the oldest of them enter this step here": event.reaches_back_at,
         "this backward runs through them": event.location,
     }
     here = _place(event)
@@ -265,11 +265,11 @@ RULE = Rule(
     name="graph-grows-across-steps",
     severity="error",
     title="the graph reaches back into earlier steps",
-    observes="for every backward, from how many earlier steps operations are part of its graph, and by which variable "
-    "they came in; and for every update by hand whether the new values have a graph that leads to the old ones",
-    why="the cost of a step grows with the number of steps, and gradients flow through weights that have changed "
-    "since; mostly the second backward fails, because the first one freed the shared part",
-    fix="detach the state that one step hands to the next",
+    observes="for every backward: how many earlier steps have operations in its graph, and which variable carried "
+    "them in; for every manual update: whether the new values have a graph that leads to the old ones",
+    why="each step costs more than the one before, and gradients flow through weights that have changed since; "
+    "usually the second backward fails, because the first one freed the shared part",
+    fix="detach the state that one step passes to the next",
     fine="truncated backpropagation through time, and unrolled optimisation with a bounded horizon",
     needs=(BackwardRan, OptimizerStepped, ProgramRaised),
     examine=examine,
@@ -284,13 +284,13 @@ RULE = Rule(
     tunables={
         "steps": Tunable(
             3,
-            "fewest earlier steps that a graph reaches back into, further each time",
-            "chosen: truncated backpropagation joins a step or two",
+            "fewest earlier steps that a graph reaches back into, more each time",
+            "chosen: truncated backpropagation connects a step or two",
         ),
         "updates": Tunable(
             10,
-            "fewest updates by hand, all with a graph to those before",
-            "chosen: inner loops that are differentiated through seldom take as many",
+            "fewest manual updates, all with a graph to the earlier ones",
+            "chosen: inner loops that are differentiated through rarely take that many",
         ),
     },
     folds=("AD302", "AD304", "AD501", "AD504"),

@@ -63,9 +63,9 @@ def _cost(holding: Holding, heavy: bool) -> str:
     kept = holding.latest
     if heavy:
         growth = in_bytes(holding.per_step(_graph_bytes))
-        return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more with every step"
+        return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more per step"
     freed = "backward freed the activations, " if kept.freed else ""
-    return f"{freed}{remaining(kept.nodes)}, {holding.per_step(_nodes):.0f} more with every step"
+    return f"{freed}{remaining(kept.nodes)}, {holding.per_step(_nodes):.0f} more per step"
 
 
 def bad() -> None:
@@ -172,12 +172,12 @@ RULE = Rule(
     name="graph-held-by-running-total",
     severity="warning",
     title="a running total keeps the graph of every step",
-    observes="at step boundaries, follows the graphs of living tensors: one whose graph reaches back through all "
-    "steps and grows by as much with each",
-    why="adding a tensor that has a graph makes a tensor whose graph holds both: the sum keeps every step alive, "
-    "and a later backward through it would run through all of them",
+    observes="at step boundaries, follows the graphs of living tensors, and looks for one whose graph reaches back "
+    "through all steps and grows by the same amount with each",
+    why="adding a tensor with a graph gives a tensor whose graph contains both: the sum keeps every step alive, and a "
+    "later backward would run through all of them",
     fix="add `loss.item()` or `loss.detach()`",
-    fine="sums that are backpropagated and then start anew",
+    fine="sums that are backpropagated and then reset",
     needs=(SurvivorsCounted, BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_penalty_outside_the_loss, bad_meter),

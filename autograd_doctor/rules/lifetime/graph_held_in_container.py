@@ -47,7 +47,7 @@ def _finding(holding: Holding) -> Finding:
     forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
     notes = [forecast] if forecast else []
     if kept.limit:
-        notes.append(f"it lets go of the oldest only when it holds {kept.limit:,}, which was not reached")
+        notes.append(f"it drops the oldest only when it holds {kept.limit:,}, which was not reached")
     made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
     return RULE.finding(
         f"`{container}` holds {plural(kept.count, 'tensor')} from {plural(kept.made_in_steps, 'step')} with their "
@@ -80,13 +80,11 @@ def _cost(holding: Holding) -> str:
         freed = (
             ", although backward freed what built-in operations saved" if kept.freed else ", never freed by a backward"
         )
-        return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more with every step{freed}"
+        return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more per step{freed}"
     if kept.freed:
         nodes = holding.per_step(_nodes)
-        return f"backward freed the activations, {remaining(kept.nodes)}, {nodes:.0f} more with every step"
-    return (
-        f"{plural(kept.nodes, 'graph node')}, {holding.per_step(_nodes):.0f} more with every step, and no activations"
-    )
+        return f"backward freed the activations, {remaining(kept.nodes)}, {nodes:.0f} more per step"
+    return f"{plural(kept.nodes, 'graph node')}, {holding.per_step(_nodes):.0f} more per step, and no activations"
 
 
 def bad() -> None:
@@ -214,12 +212,12 @@ RULE = Rule(
     name="graph-held-in-container",
     severity="warning",
     title="a container keeps the graph of every step",
-    observes="at step boundaries, counts the living tensors that carry a graph by the line that made them and the "
-    "container that holds them, and measures the bytes that their graphs keep",
-    why="a tensor with a graph keeps every node behind it alive. If no backward went through it, it keeps all "
-    "activations as well, so that memory runs out after enough steps; after a backward, only nodes remain",
+    observes="at step boundaries, counts the living tensors that have a graph, by the line that made them and the "
+    "container that holds them, and measures the bytes that their graphs keep alive",
+    why="a tensor with a graph keeps every node behind it alive. Without a backward through it, it also keeps all "
+    "activations, so memory runs out after enough steps; after a backward, only nodes remain",
     fix="store `loss.item()` or `loss.detach()`",
-    fine="windows of fixed length that fill up, episodes and losses that are collected for a backward to come",
+    fine="windows of fixed length that fill up, and episodes and losses that are collected for a later backward",
     needs=(SurvivorsCounted, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_metric_beside_the_loss, bad_window_too_long),
@@ -228,7 +226,7 @@ RULE = Rule(
         "steps": Tunable(
             3,
             "fewest steps whose tensors are held together",
-            "chosen: a loop that remembers its last result holds those of two",
+            "chosen: a loop that keeps its last result holds those of two steps",
         )
     },
     references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),

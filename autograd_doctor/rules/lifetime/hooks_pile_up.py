@@ -34,16 +34,16 @@ def _finding(counts: Sequence[HooksCounted], others: int) -> Finding:
     first, last = counts[0], counts[-1]
     per_step = (last.hooks - first.hooks) / max(1, last.step - first.step)
     more = (
-        f"{per_step:.3g} more with every step"
+        f"{per_step:.3g} more per step"
         if per_step >= 1
-        else f"{plural(first.hooks, 'hook')} after {plural(first.step, 'step')}, and more each time that this line ran"
+        else f"{plural(first.hooks, 'hook')} after {plural(first.step, 'step')}, and more each time this line ran"
     )
-    also = f"; {others} more grow at the same line" if others else ""
+    also = f"; the same line adds hooks to {others} more" if others else ""
     return RULE.finding(
-        f"`{last.subject}` carries {plural(last.hooks, 'hook')} after {plural(last.step, 'step')}, {more}{also}",
+        f"`{last.subject}` has {plural(last.hooks, 'hook')} after {plural(last.step, 'step')}, {more}{also}",
         subject=last.subject,
         location=last.location,
-        help="register the hook once before the loop, or keep the handle and call `handle.remove()` when it is done",
+        help="register the hook once before the loop, or keep the handle and call `handle.remove()` after use",
         evidence={"hooks": last.hooks, "hooks_first": first.hooks, "hooks_per_step": round(per_step, 3)},
         step_first=first.step,
         step_count=last.step - first.step,
@@ -163,11 +163,11 @@ RULE = Rule(
     name="hooks-pile-up",
     severity="warning",
     title="hooks pile up",
-    observes="at step boundaries, counts the hooks of every module and parameter to which one was added",
-    why="each call runs every hook: steps get slower, effects such as scaling a gradient are applied again and "
-    "again, and whatever the hooks hold stays alive",
+    observes="at step boundaries, counts the hooks of every module and parameter that got a new one",
+    why="each call runs every hook: steps get slower, effects such as gradient scaling are applied again and again, "
+    "and whatever the hooks reference stays alive",
     fix="register hooks once, or remove each through its handle",
-    fine="hooks that are registered and removed again",
+    fine="hooks that are registered and then removed",
     needs=(HooksCounted,),
     examine=examine,
     bad=(bad, bad_hook_on_parameter, bad_hook_in_every_epoch),
@@ -175,8 +175,8 @@ RULE = Rule(
     tunables={
         "counts": Tunable(
             3,
-            "fewest counts of hooks, each higher than the one before",
-            "chosen: two may be the beginning, when hooks are registered",
+            "fewest consecutive counts of hooks, each higher than the one before",
+            "chosen: two may be the start, when hooks are registered",
         )
     },
 )

@@ -31,15 +31,14 @@ def _finding(holding: Holding) -> Finding:
     kept = holding.latest
     growth = in_bytes(holding.per_step(_tensor_bytes))
     forecast = holding.epoch_forecast(_tensor_bytes)
-    holder = f"`{kept.holder}`" if kept.holder else "something that no variable names"
+    holder = f"`{kept.holder}`" if kept.holder else "something without a variable name"
     return RULE.finding(
         f"{holder} holds {plural(kept.count, 'tensor')} from {plural(kept.made_in_steps, 'step')}, "
-        f"{in_bytes(kept.tensor_bytes)} in all, "
-        f"{growth} more with every step",
+        f"{in_bytes(kept.tensor_bytes)} in total, {growth} more per step",
         subject=kept.holder,
         location=holding.location,
         confidence="medium",
-        help=f"give {holder} a size, keep summaries instead of tensors, or write them to disk",
+        help=f"limit the size of {holder}, keep summaries instead of tensors, or write them to disk",
         evidence={
             "tensors": kept.count,
             "bytes": kept.tensor_bytes,
@@ -152,12 +151,12 @@ RULE = Rule(
     code="AD307",
     name="memory-grows",
     severity="warning",
-    title="living tensors take more memory with every step",
-    observes="at step boundaries, counts the tensors without a graph that outlived their step, their bytes and what "
+    title="tensors take more memory with every step",
+    observes="at step boundaries, counts the tensors without a graph that outlive their step, their bytes and what "
     "holds them",
-    why="what grows by the same amount in every step ends in an out-of-memory error, often hours later",
-    fix="bound the holder, keep summaries, or write to disk",
-    fine="optimizer state in the first steps, caches that settle, replay buffers with a stated size",
+    why="memory that grows by the same amount in every step runs out, often hours later",
+    fix="limit the size of the holder, keep summaries, or write to disk",
+    fine="optimizer state in the first steps, caches that stop growing, replay buffers with a fixed capacity",
     needs=(SurvivorsCounted, ModuleSeen),
     examine=examine,
     bad=(bad, bad_gradients_recorded),
@@ -168,8 +167,8 @@ RULE = Rule(
         ),
         "bytes_per_step": Tunable(
             65536,
-            "smallest growth in a step, in bytes",
-            "chosen: 64 KiB are 6 GiB in 100,000 steps; less is what a program notes down of its steps",
+            "smallest growth per step, in bytes",
+            "chosen: 64 KiB per step are 6 GiB in 100,000 steps; less is what a program logs",
         ),
     },
 )

@@ -25,11 +25,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(location: Location | None, retained: Sequence[GraphRetained]) -> Finding:
     most = max(event.bytes_held for event in retained)
     return RULE.finding(
-        f"{len(retained)} graphs were retained here and none was used again; each kept up to {in_bytes(most)} of saved "
-        "activations",
+        f"{len(retained)} graphs were retained here, and none was used again; each kept up to {in_bytes(most)} of "
+        "saved activations",
         subject="",
         location=location,
-        help="leave `retain_graph=True` out",
+        help="remove `retain_graph=True`",
         evidence={"retained": len(retained), "bytes_held": most},
         step_first=retained[0].step + 1,
         step_count=len(retained),
@@ -108,14 +108,14 @@ RULE = Rule(
     name="retain-graph-unneeded",
     severity="warning",
     title="`retain_graph=True` keeps graphs that nothing uses again",
-    observes="for every graph that was retained, whether a later backward ran through it before it was dropped",
-    why="a backward frees the saved activations as it goes; retained, they stay until the graph is dropped, which "
-    "raises the peak of memory. It also hides the error that would tell of a graph shared between steps",
-    fix="leave `retain_graph=True` out",
+    observes="for every retained graph: whether a later backward ran through it before it was released",
+    why="a backward frees the saved activations as it runs; with `retain_graph=True` they stay until the graph is "
+    "released, which raises peak memory. It also hides the error that would reveal a graph shared between steps",
+    fix="remove `retain_graph=True`",
     fine="two losses on one graph, `create_graph`, double backward",
     needs=(GraphRetained,),
     examine=examine,
     bad=(bad, bad_last_of_two_losses),
     good=(good, good_gradient_norm_of_one_loss),
-    tunables={"times": Tunable(2, "fewest graphs that were kept for nothing", MORE_THAN_ONCE)},
+    tunables={"times": Tunable(2, "fewest graphs that were retained and not used", MORE_THAN_ONCE)},
 )

@@ -16,7 +16,8 @@ from autograd_doctor.wording import plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lasting: dict[object, SnapshotKept] = {}
     for event in trace.of(SnapshotKept):
-        lasted = not event.used_at_once and event.step - event.taken_in_step >= tunables["steps"]
+        is_handle = event.taken_in_step == 0 and not event.computed_with
+        lasted = not event.used_at_once and not is_handle and event.step - event.taken_in_step >= tunables["steps"]
         if event.parameters and event.step > event.taken_in_step and (event.loaded_back or lasted):
             lasting[event.holder, event.location] = event
     loaded = {event.location for event in trace.of(SnapshotKept) if event.loaded_back}
@@ -44,11 +45,11 @@ def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
     age = event.step - event.taken_in_step
     taken = f"after {plural(event.taken_in_step, 'step')}" if event.taken_in_step else "before the first step"
     return RULE.finding(
-        f"`{event.holder}`, taken {taken}, still shares its storage with "
-        f"{trace.parameter_names(event.parameters)}, which {plural(age, 'later step')} changed",
+        f"`{event.holder}`, taken {taken}, still shares storage with {trace.parameter_names(event.parameters)}, which "
+        f"{plural(age, 'later step')} changed",
         subject=event.holder,
         location=event.location,
-        help="take a copy: `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ...}`",
+        help="copy it: `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ...}`",
         evidence={"taken_after_steps": event.taken_in_step, "steps_since": age, "parameters": len(event.parameters)},
         severity=None if is_used else "warning",
         confidence="high" if is_used else "medium",
@@ -66,14 +67,15 @@ def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
     effects = {
         "updated": f"each of {plural(times, 'update')} averaged the weights with themselves",
         "compared": f"its difference from the weights was exactly 0 in each of {plural(times, 'step')}",
-        "loaded": f"loading the weights into it changed nothing, {times} times: it holds these very weights",
-        "put back": f"copying it back changed nothing, {times} times: the weights stay what they were given meanwhile",
+        "loaded": f"loading the weights into it changed nothing, {times} times: it holds the same tensors",
+        "put back": f"copying it back changed nothing, {times} times: the weights keep the values that they got in "
+        "between",
     }
     is_put_back = first.how == "put back"
     is_open = first.how in ("put back", "loaded") and first.kept_at is None
     done = "copied back" if is_put_back and first.kept_at is None else "kept"
     return RULE.finding(
-        f"what is {done} here is the storage of {trace.parameter_names(first.parameters)} itself, so that "
+        f"what is {done} here is the storage of {trace.parameter_names(first.parameters)} itself, so "
         f"{effects[first.how]}",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.kept_at or first.location,
@@ -224,17 +226,18 @@ RULE = Rule(
     code="AD310",
     name="snapshot-aliases-weights",
     severity="error",
-    title="a snapshot, an average or an anchor shares its storage with weights that go on changing",
-    observes="which living `state_dict()`s still hold the very storage of parameters that later steps changed, and "
-    "which tensors, kept since an earlier step, are updated from the storage that they lie in, or subtracted from it; "
-    "also which are copied back into it after the weights were given other values, and modules into which the very "
-    "parameters are loaded, or averaged, that they hold, as a shallow copy does",
+    title="a snapshot, an average or an anchor shares storage with weights that keep changing",
+    observes="which living `state_dict()`s still share storage with parameters that later steps changed; which "
+    "tensors, kept since an earlier step, are updated from their own storage, or subtracted from it; which are copied "
+    "back into it after the weights got other values; and modules into which the parameters that they already hold "
+    "are loaded or averaged, as with a shallow copy",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead",
-    fix="copy the snapshot when it is taken, and a module by `copy.deepcopy`",
-    fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken; candidates for a "
-    "checkpoint that are made in each epoch; a view of the weights from which an average or a mirror takes them in "
-    "every step. One that nothing was seen to load back is a warning",
+    fix="copy the snapshot when you take it; copy a module with `copy.deepcopy`",
+    fine="snapshots that are saved to disk at once, copied, or read only in the step in which they were taken; "
+    "checkpoint candidates made in each epoch; a view of the weights from which an average or a mirror reads them in "
+    "every step; a snapshot from before the first step that is only saved or copied from. If nothing was seen to load "
+    "the snapshot back, it is a warning",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
     bad=(bad, bad_early_stopping_attribute, bad_average),
@@ -243,12 +246,12 @@ RULE = Rule(
         "steps": Tunable(
             3,
             "fewest steps since a snapshot that was not loaded back",
-            "chosen: what is used within two steps is not meant to last",
+            "chosen: a snapshot that is used within two steps is not meant to last",
         ),
-        "updates": Tunable(2, "fewest updates in which weights met themselves", MORE_THAN_ONCE),
+        "updates": Tunable(2, "fewest updates of weights from themselves", MORE_THAN_ONCE),
         "reads": Tunable(
             3,
-            "reads in as many steps one after the other that make a view of it, meant to follow the weights",
+            "reads in this many consecutive steps make it a view that is meant to follow the weights",
             "chosen: a snapshot is read at the end, a view in each step",
         ),
     },

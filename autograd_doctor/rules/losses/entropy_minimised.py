@@ -10,7 +10,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
-from autograd_doctor.views.losses import elsewhere, trains
+from autograd_doctor.views.losses import descends, elsewhere
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -21,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         for event in trace.of(EntropyInLoss)
         if event.minimised and event.location not in lines and event.backward not in backwards
     ]
-    trained = [event for event in lowered if trains(trace, event.backward)]
+    trained = [event for event in lowered if descends(trace, event.backward)]
     for events in in_several_steps(trace, trained, lambda event: event.location, tunables["steps"]):
         yield _finding(trace, events)
 
@@ -115,7 +115,8 @@ RULE = Rule(
     "opposite: the policy collapses to one action.",
     fix="Subtract the entropy from the loss, or add it to what is maximised before that is negated.",
     fine="Entropies of what has no label, in losses without weighted log-probabilities, and those whose sign changes "
-    "or cannot be told; two entropies of which one is raised, as in a mutual information.",
+    "or cannot be told; two entropies of which one is raised, as in a mutual information. What the program adds to "
+    "its parameters by itself, without an optimizer, may climb.",
     needs=(BackwardRan, EntropyInLoss),
     examine=examine,
     bad=(bad,),

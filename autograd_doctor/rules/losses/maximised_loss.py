@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
-from autograd_doctor.events.data import TargetsSeen
+from autograd_doctor.events.data import TargetsSeen, WeightsLoaded
 from autograd_doctor.events.losses import LossSignSeen, ObjectiveMinimised
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
@@ -15,7 +16,8 @@ from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Course, is_contested
 from autograd_doctor.views.lines import beside, in_several_steps
-from autograd_doctor.views.losses import elsewhere, trains
+from autograd_doctor.views.loaded import loaded_before
+from autograd_doctor.views.losses import descends, elsewhere
 from autograd_doctor.wording import plural
 
 
@@ -31,10 +33,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         course = [(ran.step, -ran.loss if _climbs(events) else ran.loss) for ran in runs if ran.loss is not None]
         course = [(step, loss) for step, loss in course if loss == loss]
         if len(course) >= tunables["minimum_steps"] and _falls_on(course, tunables["slowing"]):
-            chance = _chance(trace, events[0])
-            knows = chance if chance is not None and abs(course[0][1]) < tunables["known"] * chance else None
-            yield _finding(trace, events[0], course, sorted(taught & trace.optimized), knows)
-    lower = [event for event in trace.of(ObjectiveMinimised) if trains(trace, event.backward)]
+            doubt = _doubt(trace, events[0], course, taught & trace.optimized, tunables["known"])
+            yield _finding(trace, events[0], course, sorted(taught & trace.optimized), doubt)
+    lower = [event for event in trace.of(ObjectiveMinimised) if descends(trace, event.backward)]
     for found in in_several_steps(trace, lower, lambda event: event.location, tunables["minimum_bounds"]):
         yield _objective(found)
 
@@ -61,28 +62,44 @@ def _chance(trace: Trace, event: LossSignSeen) -> float | None:
     return next((math.log(each.logits) for each in seen), None)
 
 
-def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list[int], chance: float | None) -> Finding:
-    """chance: of a model that was far below it from the beginning, and may be meant to forget what it had learned."""
+class _Doubt(NamedTuple):
+    """What lets one think that it is meant: what was seen, and what it would be meant for."""
+
+    seen: str
+    purpose: str
+
+
+def _doubt(trace: Trace, event: LossSignSeen, course: Course, taught: set[int], known: float) -> _Doubt | None:
+    if event.limited:
+        return _Doubt("both sides are confined, so that it cannot grow for ever", "the two are to be driven apart")
+    chance, purpose = _chance(trace, event), "the model is to forget these data"
+    if chance is not None and abs(course[0][1]) < known * chance:
+        seen = f"guessing has {chance:.3g}, so that the model knew what it is driven from before the first of them"
+        return _Doubt(seen, purpose)
+    if taught <= loaded_before(trace, course[0][0]):
+        return _Doubt("all that it teaches was loaded before", purpose)
+    return None
+
+
+def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list[int], doubt: _Doubt | None) -> Finding:
     first, last = course[0][1], course[-1][1]
     built = trace.optimizers.get(event.maximises) if event.maximises is not None else None
     location = built.location if built is not None else event.negated_at or event.location
     how = f"`{trace.optimizer_name(event.maximises)}` maximises" if built is not None else "what is minimised is minus"
-    known = ""
-    if chance is not None:
-        known = f"; guessing has {chance:.3g}, so that the model knew what it is driven from before the first of them"
     places = (
         (f"`{event.operation}` is never below zero", event.bounded_at),
         ("the backward ran here", event.location),
     )
     return RULE.finding(
         f"{how} `{event.operation}`, which is never below zero, and that went from {abs(first):.4g} to {abs(last):.4g} "
-        f"in {plural(course[-1][0] + 1, 'step')} without slowing down{known}",
+        f"in {plural(course[-1][0] + 1, 'step')} without slowing down"
+        + (f"; {doubt.seen}" if doubt is not None else ""),
         subject=event.operation,
         location=location,
-        severity="error" if chance is None else "warning",
+        severity="error" if doubt is None else "warning",
         help=("leave `maximize=True` out" if built is not None else "minimise it: leave the minus out")
-        + ("" if chance is None else ", unless the model is to forget these data"),
-        confidence="high" if event.is_loss and chance is None else "medium",
+        + (f", unless {doubt.purpose}" if doubt is not None else ""),
+        confidence="high" if event.is_loss and doubt is None else "medium",
         evidence={"loss_first": first, "loss_last": last, "steps": course[-1][0] + 1},
         related=beside(location, *places),
         step_first=course[0][0] + 1,
@@ -230,11 +247,13 @@ RULE = Rule(
     why="There is no lowest value to come to: the model is driven away from its targets, further in each step.",
     fix="Take the minus away, or `maximize=True` out of the optimizer.",
     fine="Log-likelihoods, policy gradients, critics and similarities, whose negatives have a lowest value or are no "
-    "such loss; adversaries, which something else holds back; costs, of which the higher of two is a term. A model "
-    "that begins far below the loss of guessing may be meant to forget: that is a warning.",
+    "such loss; adversaries, which something else holds back; costs, of which the higher of two is a term. It is a "
+    "warning where the loss cannot grow for ever, as the distance of unit vectors, and where a model that was loaded, "
+    "or that begins far below the loss of guessing, may be meant to forget.",
     needs=(
         *(BackwardRan, LossSignSeen, ObjectiveMinimised, OptimizerBuilt, OptimizerStepped, ParameterSeen),
         TargetsSeen,
+        WeightsLoaded,
     ),
     examine=examine,
     bad=(bad, bad_climbing, bad_objective),

@@ -17,6 +17,8 @@ _DECLARED = {
     "pad_packed_sequence": "they are unpacked with their lengths here",
 }
 
+_REAL_ONE = "read the last real position of each, as by `states[torch.arange(len(states)), lengths - 1]`"
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     reads: dict[Location | None, list[PaddingRead]] = defaultdict(list)
@@ -30,19 +32,22 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(events: list[PaddingRead], padded: int, sequences: int) -> Finding:
     first = events[0]
-    of = f"of `{first.name}` " if first.name else ""
+    what = "the final state is that after the padding" if first.is_state else _last_of(first)
+    instead = "" if first.is_state else f"{_REAL_ONE}; or "
     return RULE.finding(
-        f"the last position {of}is read, which is padding in {padded} of {sequences} sequences "
-        f"({padded / sequences:.0%}): they end before it",
+        f"{what} in {padded} of {sequences} sequences ({padded / sequences:.0%}): they end before it",
         subject=first.name,
         location=first.location,
         confidence="medium",
-        help="read the last real position of each, as by `states[torch.arange(len(states)), lengths - 1]`; or pack the "
-        "sequences and use the final state; or pad on the left",
+        help=f"{instead}pack the sequences with `pack_padded_sequence` and use the final state; or pad on the left",
         evidence={"padded": padded, "sequences": sequences, "batches": len(events)},
         related=elsewhere(_DECLARED[first.declared], first.declared_at),
         step_first=first.step + 1,
     )
+
+
+def _last_of(read: PaddingRead) -> str:
+    return f"the last position {f'of `{read.name}` ' if read.name else ''}is read, which is padding"
 
 
 def bad() -> None:
@@ -59,6 +64,34 @@ def bad() -> None:
         labels = torch.tensor([int(each.float().mean() > 15) for each in sequences])
         states, _ = gru(embed(nn.utils.rnn.pad_sequence(sequences, batch_first=True)))
         loss = nn.functional.cross_entropy(head(states[:, -1]), labels)  # <- AD636
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_final_state() -> None:
+    import torch
+    from torch import nn
+
+    class Reviews(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(30, 16, padding_idx=0)
+            self.lstm = nn.LSTM(16, 32, bidirectional=True)
+            self.head = nn.Linear(64, 2)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            embedded = self.embed(tokens).transpose(0, 1)
+            _, (hidden, _) = self.lstm(embedded)  # <- AD636
+            return self.head(torch.cat([hidden[0], hidden[1]], dim=1))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Reviews()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        sequences = [torch.randint(1, 30, (length,)) for length in torch.randint(3, 12, (16,)).tolist()]
+        labels = torch.tensor([int(each.float().mean() > 15) for each in sequences])
+        loss = nn.functional.cross_entropy(model(nn.utils.rnn.pad_sequence(sequences, True)), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -169,7 +202,7 @@ RULE = Rule(
     title="the end of padded sequences is read where there is only padding",
     observes="Sequences that are declared to be padded at the end (by an embedding's `padding_idx`, by `pad_sequence`, "
     "or by the lengths of packed ones), what the model computes at each of their positions, and whether the loss comes "
-    "from what is read at the last one.",
+    "from what is read at the last one, or from the final state of a recurrent layer that went through all of them.",
     why="The model learns to answer from what it makes of padding. How much of it there is depends on the longest "
     "sequence of the batch, so that the same sequence gets another answer in another batch.",
     fix="Read the last real position of each sequence; or pack the sequences and use the final state of the recurrent "
@@ -178,7 +211,7 @@ RULE = Rule(
     "the last real position. A token at the end that every sequence has, such as one that classifies, is no padding.",
     needs=(PaddingRead,),
     examine=examine,
-    bad=(bad, bad_measurements),
+    bad=(bad, bad_final_state, bad_measurements),
     good=(good, good_carried_to_the_end, good_final_state),
     tunables={
         "batches": Tunable(2, "fewest batches in which the end is read", MORE_THAN_ONCE),

@@ -12,9 +12,10 @@ from autograd_doctor.views.connectivity import first_values
 from autograd_doctor.views.rates import jump, known
 
 _CAUSES = {
-    "silent": "they have been so from the first step on: look at the bias and the scale with which the layer begins, "
-    "and at inputs that all have one sign",
-    "lost": "they were active at first: a step moved them so far that none came back; lower the rate or warm it up",
+    "silent": "they have been dead since the first step: check the initial bias and scale of the layer, and inputs "
+    "that all have the same sign",
+    "lost": "they were active at first, and a step moved them so far that none recovered: lower the learning rate or "
+    "warm it up",
 }
 
 
@@ -52,7 +53,7 @@ def _rise(trace: Trace, counted: UnitsCounted) -> tuple[Related, ...]:
         return ()
     old, new = (max(known(each.learning_rates)) for each in found)
     first, last = (each.step + 1 for each in found)
-    text = f"before that, the rate had risen from {old:g} in step {first} to {new:g} in step {last}"
+    text = f"before that, the learning rate rose from {old:g} in step {first} to {new:g} in step {last}"
     return (Related(text, found[1].location),)
 
 
@@ -60,11 +61,11 @@ def _finding(trace: Trace, counted: UnitsCounted, dead: int) -> Finding:
     cause = "lost" if counted.lost > counted.silent else "silent"
     layer = trace.parameter_names(counted.parameters)
     return RULE.finding(
-        f"{dead} of {counted.units} units behind {layer} are active on none of the last {counted.samples} samples: "
-        f"`{counted.operation}` makes zeros of them, and they can no longer learn",
+        f"{dead} of {counted.units} units after {layer} are inactive on all of the last {counted.samples} samples: "
+        f"`{counted.operation}` outputs zero for them, and they can no longer learn",
         subject=trace.parameter_name(counted.parameters[0]),
         location=counted.location,
-        help=_CAUSES[cause] + "; `leaky_relu` or GELU keep a slope everywhere",
+        help=_CAUSES[cause] + "; `leaky_relu` and GELU have a gradient on both sides",
         evidence={
             "units": counted.units,
             "never_active": counted.silent,
@@ -151,14 +152,14 @@ RULE = Rule(
     name="dead-relu",
     severity="warning",
     title="most units of a layer are dead",
-    observes="Units behind a ReLU that were active on no sample of any batch that was looked at, or on none of the "
-    "last three, by layer: channels of a convolution, entries of the last dimension otherwise.",
-    why="The slope of a ReLU is zero where it is not active: a unit that is active on no sample gets no gradient, and "
-    "nothing in training will ever wake it.",
-    fix="Look at what the layer begins with and at the scale of its inputs, lower the rate, or use an activation with "
-    "a slope on both sides.",
-    fine="Sparse activations that are alive on some sample; experts that were given none; limits such as "
-    "`relu(x - 3)` in a loss, which no layer takes in.",
+    observes="For each layer, the units after a ReLU that were active on no sample of any batch looked at, or of the "
+    "last three: channels of a convolution, entries of the last dimension otherwise.",
+    why="The gradient of an inactive ReLU is zero: a unit that is active on no sample gets no gradient, and training "
+    "cannot revive it.",
+    fix="Check the layer's initialisation and the scale of its inputs, lower the learning rate, or use an activation "
+    "with a gradient on both sides.",
+    fine="Sparse activations that are active on some sample; experts that got no samples; limits such as `relu(x - "
+    "3)` in a loss, which no layer takes as input.",
     needs=(UnitsCounted,),
     examine=examine,
     bad=(bad,),
@@ -167,13 +168,13 @@ RULE = Rule(
         "share": Tunable(
             0.8,
             "smallest share of the units of a layer that are dead",
-            "measured: layers of plain ReLU networks lose up to half of their units at random, for deep in "
-            "the network all samples look alike (see also Lu et al. 2019, Dying ReLU and Initialization)",
+            "measured: layers of plain ReLU networks lose up to half of their units at random, since all samples look "
+            "alike deep in the network (see also Lu et al. 2019, Dying ReLU and Initialization)",
         ),
         "samples": Tunable(
             32,
             "fewest samples, none of which activates the unit",
-            "arithmetic: a unit that one sample in ten activates is still on 32 of them in 3% of cases",
+            "arithmetic: a unit that one sample in ten activates is inactive on 32 samples in 3% of cases",
         ),
     },
     folds=("AD410", "AD407", "AD606", "AD111", "AD116"),

@@ -50,12 +50,12 @@ def _on_its_way(trace: Trace, slope: Slope, parameters: list[int]) -> Finding:
     rescaled = not in_time and bool(holders) and all(rescales(trace, optimizer) for optimizer in holders)
     where = "through the sequence" if in_time else f"through {len(slope.layers)} layers"
     return RULE.finding(
-        f"gradients grow by a factor of {10**slope.decades:.1g} on the way back {where}, from "
-        f"{slope.gradients[0]:.2g} to {slope.gradients[-1]:.2g}, and nothing clips them",
+        f"gradients grow by a factor of {10**slope.decades:.1g} backward {where}, from {slope.gradients[0]:.2g} to "
+        f"{slope.gradients[-1]:.2g}, and nothing clips them",
         subject=trace.parameter_name(parameters[0]),
         location=slope.begins.location,
         help="clip gradients (`torch.nn.utils.clip_grad_norm_`) between backward and step"
-        + ("" if in_time else ", and normalise between the layers or initialise them with a smaller gain"),
+        + ("" if in_time else ", and add normalisation between the layers or initialise them with a smaller gain"),
         severity="info" if rescaled else None,
         evidence={
             "gradients_from_the_loss_on": ", ".join(f"{each:.2g}" for each in slope.gradients),
@@ -63,7 +63,7 @@ def _on_its_way(trace: Trace, slope: Slope, parameters: list[int]) -> Finding:
             "begins_at": trace.parameter_names(slope.begins.parameters),
         },
         related=(Related("the backward that was measured", slope.backward),) if slope.backward else (),
-        notes=("the optimizer rescales its updates, so that the first layers move no further than the last",)
+        notes=("the optimizer rescales its updates, so the first layers move no further than the last",)
         if rescaled
         else (),
         step_first=1,
@@ -79,7 +79,7 @@ def _over_steps(trace: Trace, optimizer: int, totals: list[tuple[int, float]]) -
         f"{last[1]:.2g} in {plural(last[0] - first[0], 'step')}, and nothing clips them",
         subject=trace.optimizer_name(optimizer),
         location=built.location if built else None,
-        help="clip gradients (`torch.nn.utils.clip_grad_norm_`) between backward and step, and lower the rate",
+        help="clip gradients (`torch.nn.utils.clip_grad_norm_`) between backward and step, and lower the learning rate",
         confidence="medium",
         evidence={"norms": ", ".join(f"{total:.2g}" for _, total in totals[:: max(1, len(totals) // 8)])},
         step_first=first[0] + 1,
@@ -155,14 +155,15 @@ RULE = Rule(
     name="exploding-gradients",
     severity="warning",
     title="gradients explode",
-    observes="Gradients that grow gradually, by a factor of 300 and more, on the longest way from the loss to the "
-    "first layer, or through the times that one layer is applied, in all backwards that were looked at; or norms that "
-    "grow so much over the steps of an optimizer, with updates that grow along. No clipping took effect.",
-    why="One unlucky batch is enough to throw the weights far away, from where they may not come back.",
-    fix="Clip gradients between backward and step, normalise between layers, initialise with a smaller gain.",
-    fine="Large norms that clipping tames. Where the optimizer rescales its updates, as Adam does, so that the first "
-    "layers move no further than the last, it is an `info`. Through time that does not help: the gradients of one "
-    "layer are summed up before, and the largest outweigh the others.",
+    observes="Gradients that grow gradually, by a factor of 300 or more, along the longest path from the loss to the "
+    "first layer, or through the repeated applications of one layer, in all backwards looked at; or gradient norms "
+    "that grow as much over the steps of an optimizer, together with the updates. No clipping took effect.",
+    why="A single bad batch is enough to move the weights so far away that they may not recover.",
+    fix="Clip gradients between backward and step, add normalisation between layers, or initialise with a smaller "
+    "gain.",
+    fine="Large norms that are clipped. If the optimizer rescales its updates, as Adam does, so that the first layers "
+    "move no further than the last, it is an `info`. Through time that does not help: the gradients of one layer are "
+    "summed first, and the largest dominate.",
     needs=(LayersMeasured, UpdatesMeasured, OptimizerStepped, OptimizerBuilt, GradientsClipped),
     examine=examine,
     bad=(bad,),
@@ -170,26 +171,28 @@ RULE = Rule(
     tunables={
         "layers": Tunable(
             5,
-            "fewest layers, one behind the other, that make a way",
-            "chosen: from fewer, a rate of growth cannot be told",
+            "fewest consecutive layers that make a path",
+            "chosen: fewer do not show a rate of growth",
         ),
         "times": Tunable(
-            16, "fewest moments of a sequence that make a way", "chosen: recurrent networks are made for longer ones"
+            16,
+            "fewest time steps of a sequence that make a path",
+            "chosen: recurrent networks are made for longer sequences",
         ),
         "decades": Tunable(
             2.5,
             "smallest growth, in powers of ten",
-            "measured: in the healthy programs of the tests gradients grow by two at most on their way",
+            "measured: in the healthy test programs, gradients grow by at most two",
         ),
         "steps": Tunable(
             8,
-            "fewest steps with a gradient, to compare first with last ones",
+            "fewest steps with a gradient, to compare the first with the last",
             "chosen: three of the first and two of the last, with room in between",
         ),
         "large_ratio": Tunable(
             0.1,
-            "typical update, relative to the weights, from which on growth over the steps is felt",
-            "measured: in the healthy programs of the tests it is smaller",
+            "smallest typical update, relative to the weights, at which growth over the steps matters",
+            "measured: in the healthy test programs it is smaller",
         ),
     },
     folds=("AD413", "AD414"),

@@ -60,15 +60,15 @@ def _finding(trace: Trace, death: _Death) -> Finding:
     parameters = sorted(trace.optimizer_parameters.get(death.optimizer, frozenset()))
     last = plural(len(death.looks), "later step")
     return RULE.finding(
-        f"step {death.last_alive} was the last that found a gradient: in all {last} that were looked at, those of "
-        f"{trace.parameter_names(parameters)} were exactly zero, and the loss was not"
+        f"step {death.last_alive} was the last with a nonzero gradient: in all {last} looked at, the gradients of "
+        f"{trace.parameter_names(parameters)} were exactly zero, but the loss was not"
         + (f"; this step changed the weights by {growth:,.3g} times their own size" if thrown else ""),
         subject=trace.optimizer_name(death.optimizer),
         location=(built.location if built is not None and thrown else None) or by_operation or backward.location,
-        help="lower the rate, or bring inputs and targets to the order of 1: one step threw the weights to where "
-        "nothing has a slope"
+        help="lower the learning rate, or scale inputs and targets to the order of 1: one step moved the weights to a "
+        "region without gradient"
         if thrown
-        else "look for what has no slope any more: units that are never active, values beyond a clamp, saturation",
+        else "look for what no longer has a gradient: units that are never active, values beyond a clamp, saturation",
         confidence="high" if thrown or zeroing is not None else "medium",
         evidence={
             "last_step_with_a_gradient": death.last_alive,
@@ -78,10 +78,10 @@ def _finding(trace: Trace, death: _Death) -> Finding:
             **({"operation": zeroing.operation} if zeroing is not None else {}),
         },
         related=related(
-            (f"`{zeroing.operation}` passes no gradient on" if zeroing is not None else "", by_operation),
-            ("this backward brought only zeros", backward.location),
+            (f"`{zeroing.operation}` passes on no gradient" if zeroing is not None else "", by_operation),
+            ("this backward gave only zeros", backward.location),
         ),
-        notes=(f"{called(trace, death.optimizer)} goes on stepping without a gradient",),
+        notes=(f"{called(trace, death.optimizer)} keeps stepping without a gradient",),
         step_first=death.last_alive + 1,
         step_count=len(death.looks),
         parameters=parameters,
@@ -173,14 +173,15 @@ RULE = Rule(
     code="AD414",
     name="gradients-died",
     severity="error",
-    title="from some step on all gradients were exactly zero",
-    observes="The gradients that the steps of an optimizer found, in recorded steps and, ever more rarely, in light "
-    "ones: some at first, and then nothing but zeros to the end of what was seen, although backwards wrote them and no "
-    "loss was zero. Beside it, what the last step that moved the weights did to them.",
-    why="Nothing will be learned any more, however long the training goes on: no gradient leads back.",
-    fix="Lower the rate or bring the data to the order of 1 where one step threw the weights too far; else bring the "
-    "operation that has no slope any more back to where it has one.",
-    fine="Losses that reach zero because all margins are kept, and optimizers that rest while others step.",
+    title="from some step on, all gradients were exactly zero",
+    observes="The gradients at each step of an optimizer, in recorded steps and, ever more rarely, in light ones: "
+    "nonzero at first, and then only zeros until the end of what was seen, although backwards wrote them and no loss "
+    "was zero. Also, how far the last step that moved the weights changed them.",
+    why="The model learns nothing more, however long training continues: without a gradient, the weights cannot "
+    "recover.",
+    fix="If one step moved the weights too far, lower the learning rate or scale the data to the order of 1; "
+    "otherwise bring the operation back to a range where it has a gradient.",
+    fine="Losses that reach zero because all margins are met, and optimizers that pause while others step.",
     needs=(
         BackwardRan,
         GradientMeasured,
@@ -196,8 +197,8 @@ RULE = Rule(
     tunables={
         "minimum_steps": Tunable(
             10,
-            "fewest steps without a gradient after the last one with some",
-            "chosen: a batch or two for which all units are inactive are no death",
+            "fewest steps without a gradient after the last one with a gradient",
+            "chosen: all units may be inactive for a batch or two",
         )
     },
     folds=("AD407",),

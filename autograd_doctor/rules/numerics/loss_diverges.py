@@ -89,16 +89,16 @@ def _overflowed(trace: Trace, carried: Carried) -> bool:
 def _carried_finding(trace: Trace, curve: Curve, optimizer: int, carried: Carried) -> Finding:
     first, last = carried.measured[0], carried.last
     fast = carried.feeds_on_itself
-    end = "is no finite number any more" if curve.ends_non_finite else f"has risen to {curve.closing or 0:.3g}"
-    grows = "feeds on itself" if fast else "is a sum that never ends"
-    kept = Related("and it is kept here", last.kept_at) if last.kept_at else None
-    lost = Related("this loss goes backward", curve.location) if curve.location else None
+    end = "is no longer finite" if curve.ends_non_finite else f"has risen to {curve.closing or 0:.3g}"
+    grows = "feeds on itself" if fast else "is a sum that is never reset"
+    kept = Related("and it is stored here", last.kept_at) if last.kept_at else None
+    lost = Related("`backward()` runs on this loss", curve.location) if curve.location else None
     return RULE.finding(
-        f"what `{last.operation}` makes here {grows}: kept from step to step, it has grown from {first.size:.3g} to "
-        f"{last.size:.3g} within {plural(last.step - first.step, 'step')}, and the loss {end}",
+        f"the result of `{last.operation}` {grows}: carried over from step to step, it has grown from "
+        f"{first.size:.3g} to {last.size:.3g} within {plural(last.step - first.step, 'step')}, and the loss {end}",
         subject=last.operation,
         location=last.location,
-        help="keep it in bounds: a factor below 1, a mean in place of a sum, a normalisation, or a reset",
+        help="keep it bounded: a factor below 1, a mean instead of a sum, normalisation, or a reset",
         severity=None if fast else "warning",
         confidence="high" if fast and last.numel > 1 else "medium",
         evidence={
@@ -119,13 +119,13 @@ def _overflows(trace: Trace) -> Iterator[str]:
     born = next(iter(trace.of(NonFiniteProduced)), None)
     if born is not None:
         where = f" in line {born.location.line}" if born.location else ""
-        yield f"at last, `{born.operation}`{where} overflowed in step {born.step + 1}"
+        yield f"finally, `{born.operation}`{where} overflowed in step {born.step + 1}"
 
 
 def _finding(trace: Trace, curve: Curve, optimizer: int, ratio: float, *, by_rate: bool) -> Finding:
     built, name = trace.optimizers.get(optimizer), trace.optimizer_name(optimizer)
     root = curve.backwards[0].root
-    end = "and then is no finite number any more" if curve.ends_non_finite else "and stays there"
+    end = "and then is no longer finite" if curve.ends_non_finite else "and stays there"
     grown = growth(trace, optimizer)
     cause = f": each step changes the weights by {ratio:.2g} times their size" if by_rate else ""
     made_at = root.made_at or curve.location
@@ -134,9 +134,9 @@ def _finding(trace: Trace, curve: Curve, optimizer: int, ratio: float, *, by_rat
         f"{plural(curve.count, 'backward')} {end}{cause}",
         subject=name if by_rate else root.name or "loss",
         location=(built.location if built and by_rate else None) or made_at,
-        help=f"lower the rate of `{name}`, by a factor of 10 to begin with, or clip the gradients"
+        help=f"lower the learning rate of `{name}`, first by a factor of 10, or clip the gradients"
         if by_rate
-        else "look for what feeds on its own growth: a sum that is never reset, a missing normalisation, a sign",
+        else "look for something that amplifies itself: a sum that is never reset, missing normalisation, a wrong sign",
         confidence="high" if by_rate else "medium",
         evidence={
             "losses": curve.told(),
@@ -145,8 +145,8 @@ def _finding(trace: Trace, curve: Curve, optimizer: int, ratio: float, *, by_rat
             "weight_growth": grown,
             **rate_given(built),
         },
-        related=(Related("this loss goes backward", curve.location),) if curve.location else (),
-        notes=("ratios of updates to weights lie around 0.001 in most trainings",) if by_rate else (),
+        related=(Related("`backward()` runs on this loss", curve.location),) if curve.location else (),
+        notes=("the ratio of updates to weights is around 0.001 in most trainings",) if by_rate else (),
         step_first=1,
         step_count=curve.stretches[-1].step + 1,
         parameters=sorted(trace.optimizer_parameters.get(optimizer, ())),
@@ -255,16 +255,16 @@ RULE = Rule(
     name="loss-diverges",
     severity="error",
     title="the loss rises by orders of magnitude",
-    observes="A loss that rose by orders of magnitude above its first value and did not come back, or ended as no "
-    "finite number, while the weights grew, each step changed them by a large part of their size, or a value that the "
-    "program keeps from step to step, and that flows into the loss, grew out of itself.",
-    why="The steps overshoot, or a state feeds on itself, each time further than before, until a value overflows. What "
-    "was learned is lost.",
-    fix="Lower the learning rate, warm it up, or clip gradients; normalise inputs and targets that are large; keep "
-    "what is carried on from step to step in bounds.",
-    fine="Targets that grow, as returns in reinforcement learning, and harder tasks raise a loss, but not the weights. "
-    "States that grow because what flows into them does, counters, schedules, and means that settle. Losses of "
-    "adversaries rise by turns and are not judged, nor are those that fall below zero.",
+    observes="A loss that rose by orders of magnitude above its first value and did not come back, or ended "
+    "non-finite, while one of these happened: the weights grew; each step changed them by a large part of their size; "
+    "or a value that the program carries over from step to step, and that enters the loss, grew out of itself.",
+    why="The steps overshoot, or a state amplifies itself, further each time, until a value overflows. What was "
+    "learned is lost.",
+    fix="Lower the learning rate, warm it up, or clip gradients; normalise large inputs and targets; keep values that "
+    "are carried over from step to step bounded.",
+    fine="Growing targets, such as returns in reinforcement learning, and harder tasks raise a loss, but not the "
+    "weights. States that grow because their inputs grow, counters, schedules, and means that converge are fine. "
+    "Adversarial losses, which rise in turns, and losses that fall below zero are not judged.",
     needs=(
         LossesFollowed,
         UpdatesMeasured,
@@ -281,27 +281,28 @@ RULE = Rule(
         "factor": Tunable(
             100.0,
             "smallest rise of the loss, as a factor",
-            "measured: in the healthy programs of the tests, losses that rise do so by 100 at most, unless "
-            "their targets grow",
+            "measured: in the healthy test programs, losses rise by a factor of at most 100, unless their targets grow",
         ),
         "large_factor": Tunable(
             1e4,
-            "rise from which on smaller updates, or large weights, explain it",
-            "chosen: a hundred times what is measured in healthy programs",
+            "smallest rise that smaller updates, or large weights, can explain",
+            "chosen: a hundred times what was measured in healthy programs",
         ),
         "large_ratio": Tunable(
             0.1,
-            "typical first updates that are large, relative to the weights; three times as much below `large_factor`",
-            "measured: in the healthy programs of the tests they are smaller",
+            "smallest typical first updates that are large, relative to the weights; three times as much below "
+            "`large_factor`",
+            "measured: in the healthy test programs they are smaller",
         ),
         "weight_growth": Tunable(
             10.0,
-            "growth of the weights that is large, as a factor",
-            "measured: in the healthy programs of the tests they do not grow tenfold",
+            "smallest growth of the weights that is large, as a factor",
+            "measured: in the healthy test programs they do not grow tenfold",
         ),
         "carried_growth": Tunable(
             10.0,
-            "growth by itself, as a factor, of the largest entry of what is kept from step to step",
+            "smallest growth out of itself, as a factor, of the largest entry of what is carried over from step to "
+            "step",
             "chosen: as for weights",
         ),
     },

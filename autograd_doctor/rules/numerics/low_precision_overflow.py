@@ -30,11 +30,11 @@ def _forward(born: NonFiniteProduced) -> Finding:
     output = born.output
     from_what, spoiled = described_operands(born), output.nan + output.inf
     return RULE.finding(
-        f"`{born.operation}` left the range of {output.dtype}: {spoiled or 'some'} of {output.numel} values are "
-        f"not finite, and in float32 they are all finite" + (f" ({from_what})" if from_what else ""),
+        f"`{born.operation}` overflowed {output.dtype}: {spoiled or 'some'} of {output.numel} values are not "
+        "finite, but in float32 all are finite" + (f" ({from_what})" if from_what else ""),
         subject=output.name or born.operation,
         location=born.location,
-        help=f"do this in float32 (`.float()` before it, or outside `autocast`), or scale its operands down: "
+        help="compute this in float32 (`.float()` before it, or outside `autocast`), or scale its operands down: "
         f"{output.dtype} ends at {_LARGEST.get(output.dtype, 'its limits')}",
         evidence={
             "operation": born.operation,
@@ -52,13 +52,13 @@ def _forward(born: NonFiniteProduced) -> Finding:
 def _backward(trace: Trace, bad: NonFiniteGradient) -> Finding:
     backward = trace.backwards.get(bad.backward)
     return RULE.finding(
-        f"the backward of `{bad.operation}` left the range of a dtype of 16 bits, which spoils "
-        f"{trace.parameter_names(bad.parameters) or 'gradients'}",
+        f"the backward of `{bad.operation}` overflowed a 16-bit dtype, which makes the gradients of "
+        f"{trace.parameter_names(bad.parameters) or 'some parameters'} non-finite",
         subject=bad.operation,
         location=bad.location or (backward.location if backward else None),
-        help="use a `GradScaler`, which skips such steps and lowers its scale, or do this part in float32",
+        help="use a `GradScaler`, which skips such steps and lowers its scale, or compute this part in float32",
         evidence={"node": bad.node, "number_of_parameters": len(bad.parameters)},
-        related=(Related("this backward ran into it", backward.location),) if backward and backward.location else (),
+        related=(Related("it happened in this backward", backward.location),) if backward and backward.location else (),
         step_first=bad.step + 1,
         step_count=1,
         parameters=bad.parameters,
@@ -105,13 +105,13 @@ RULE = Rule(
     code="AD404",
     name="low-precision-overflow",
     severity="error",
-    title="a value left the range of a dtype of 16 bits",
-    observes="The first operation of the run that made NaN or Inf in float16 or bfloat16, and makes finite values of "
-    "the same operands in float32; or a backward node with finite slopes whose gradients of 16 bits are not finite.",
-    why="float16 ends at 65,504: sums of squares, scores of long vectors and scaled gradients pass it although nothing "
-    "is wrong with the mathematics. From there on NaN spreads as from any other source.",
-    fix="Do sums, norms and scores in float32, scale them down first, and train float16 with a `GradScaler`.",
-    fine="Overflows in steps that a gradient scaler skipped, if later ones take effect.",
+    title="a value overflowed a 16-bit dtype",
+    observes="The first operation of the run that made NaN or Inf in float16 or bfloat16, but gives finite values for "
+    "the same operands in float32; or a backward node with finite derivatives whose 16-bit gradients are not finite.",
+    why="float16 ends at 65,504: sums of squares, scores of long vectors and scaled gradients exceed it although the "
+    "mathematics is right. From there, NaN spreads as from any other source.",
+    fix="Compute sums, norms and scores in float32, or scale them down first, and use a `GradScaler` with float16.",
+    fine="Overflows in steps that a gradient scaler skipped, if later steps take effect.",
     needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, GradientsCleared, OptimizerStepped, ScalerUsed),
     examine=examine,
     bad=(bad,),

@@ -17,24 +17,30 @@ from autograd_doctor.views.step_cycle import related
 _HOOK = "register_hook"
 _REASONS = {
     "sqrt": (
-        "the slope of the square root is infinite at 0",
+        "the derivative of the square root is infinite at 0",
         "add a small constant under the root: `(x + 1e-8).sqrt()`",
     ),
-    "norm": ("the norm has no slope at 0", "add a small constant under the root, or mask the rows that are zero first"),
-    "log": ("the slope of the logarithm is 1/x", "bound its argument, as in `x.clamp_min(1e-8).log()`"),
-    "div": ("the slope of a quotient grows with the divisor's inverse square", "keep the divisor away from 0"),
-    "pow": ("the slope of a power below 1 is infinite at 0", "bound the base away from 0"),
-    "acos": ("the slope is infinite at -1 and 1", "clamp the argument to slightly less than [-1, 1]"),
-    "exp": ("`exp` has grown to the limits of its dtype", "bound its argument from above"),
+    "norm": (
+        "the norm has no derivative at 0",
+        "add a small constant under the root, or mask the rows that are zero first",
+    ),
+    "log": ("the derivative of the logarithm is 1/x", "clamp its argument, as in `x.clamp_min(1e-8).log()`"),
+    "div": (
+        "the derivative of a quotient grows with the inverse square of the divisor",
+        "keep the divisor away from 0",
+    ),
+    "pow": ("the derivative of a power below 1 is infinite at 0", "keep the base away from 0"),
+    "acos": ("the derivative is infinite at -1 and 1", "clamp the argument to slightly less than [-1, 1]"),
+    "exp": ("`exp` has reached the limits of its dtype", "clamp its argument from above"),
     "std": (
-        "the slope of the deviation is infinite where all values are equal",
+        "the derivative of the standard deviation is infinite where all values are equal",
         "add a small constant to the variance",
     ),
     _HOOK: (
         "the program changes this gradient itself, with a hook on a tensor",
-        "keep what the hook divides by away from 0: a gradient may be 0 for a whole sample",
+        "keep the divisor in the hook away from 0: a gradient may be 0 for a whole sample",
     ),
-    "atan2": ("`atan2` has no slope at (0, 0)", "move points off the origin before it"),
+    "atan2": ("`atan2` has no derivative at (0, 0)", "move points away from the origin before it"),
 }
 _ALIKE = {
     "norm": "linalg_norm linalg_vector_norm vector_norm cdist pairwise_distance dist normalize",
@@ -48,7 +54,7 @@ _ALIKE = {
 }
 _LIKE = {other: name for name, others in _ALIKE.items() for other in others.split()}
 _ROLES = {"": "a tensor", "self": "an operand", "other": "an operand", "result": "a result"}
-_HIDDEN = "a value that `where` leaves out still gets a gradient: 0 times Inf is NaN"
+_HIDDEN = "a value that `where` does not select still gets a gradient: 0 times Inf is NaN"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -75,8 +81,8 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
     operation = bad.operation or bad.node.removesuffix("Backward0")
     reason, help = _REASONS.get(_LIKE.get(operation, operation), ("", ""))
     backward = trace.backwards.get(bad.backward)
-    reached = "every gradient ended finite all the same" if bad.absorbed else trace.parameter_names(bad.parameters)
-    spoiled = f", which spoils {reached}" if bad.parameters and not bad.absorbed else ""
+    reached = "every gradient was finite in the end" if bad.absorbed else trace.parameter_names(bad.parameters)
+    spoiled = f", which makes the gradients of {reached} non-finite" if bad.parameters and not bad.absorbed else ""
     spoiled = f", and {reached}" if bad.absorbed else spoiled
     operands = {f"operand_{place}": _described(operand) for place, operand in enumerate(bad.operands, start=1)}
     culprit = next((operand for operand in bad.operands if _at_the_edge(operand)), None)
@@ -86,7 +92,8 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
         f"{_who(bad, operation)} made NaN or Inf out of finite {given}{where}{spoiled}",
         subject=culprit.name if culprit and culprit.name not in _ROLES else operation,
         location=bad.location or (backward.location if backward else None),
-        help=help or "keep the operands away from where the operation has no slope; mask them before it, not after",
+        help=help
+        or "keep the operands away from points where the operation has no derivative; mask them before it, not after",
         severity="info" if bad.absorbed else None,
         evidence={
             "node": bad.node,
@@ -97,7 +104,7 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
         },
         related=related(
             ("the function is applied here", bad.applied_at),
-            ("this backward ran into it", backward.location if backward else None),
+            ("it happened in this backward", backward.location if backward else None),
         ),
         notes=_notes(bad, operation, reason),
         step_first=bad.step + 1,
@@ -261,14 +268,14 @@ RULE = Rule(
     name="non-finite-backward",
     severity="error",
     title="a backward node made NaN or Inf out of finite gradients",
-    observes="The first node of a backward with finite incoming gradients and a non-finite result, by the line of the "
-    "forward operation that made it, with the ranges of that operation's operands.",
-    why="The loss looks healthy, and one step later every weight is NaN. Anomaly mode misses Inf, and it blames nodes "
-    "that only pass the value on.",
-    fix="Change what goes into the operation. A `where` or a mask after it comes too late: the gradient of the branch "
-    "that was not taken is 0 times Inf.",
-    fine="Values that a later node removes, so that every gradient ends finite, are an `info`; steps that a gradient "
-    "scaler skipped are not reported.",
+    observes="The first backward node with finite incoming gradients and a non-finite result, the line of the forward "
+    "operation that made it, and the ranges of that operation's operands.",
+    why="The loss looks healthy, and one step later every weight is NaN. Anomaly detection misses Inf, and it blames "
+    "nodes that only pass the value on.",
+    fix="Change the input of the operation. A `where` or a mask after it comes too late: the gradient of the "
+    "unselected branch is 0 times Inf.",
+    fine="If a later node removes the values, so that every gradient is finite in the end, it is an `info`; steps "
+    "that a gradient scaler skipped are not reported.",
     needs=(NonFiniteGradient, NonFiniteProduced, BackwardRan, OptimizerStepped, ScalerUsed),
     examine=examine,
     bad=(bad, bad_in_a_backward_of_its_own, bad_where, bad_norm),

@@ -21,16 +21,19 @@ from autograd_doctor.wording import plural
 _REASONS = {
     "log": (
         "the logarithm is -inf at 0 and NaN below it",
-        "bound its argument, as in `x.clamp_min(1e-8).log()`, or use a function that stays in log space "
+        "clamp its argument, as in `x.clamp_min(1e-8).log()`, or use a function that stays in log space "
         "(`log_softmax`, `logsigmoid`, `logsumexp`)",
     ),
     "div": ("something was divided by 0", "keep the divisor away from 0: `clamp_min`, a small constant, or a mask"),
-    "sqrt": ("the square root of a negative number is NaN", "bound its argument from below with `clamp_min`"),
+    "sqrt": ("the square root of a negative number is NaN", "clamp its argument from below with `clamp_min`"),
     "exp": ("`exp` overflows float32 above 88.7", "subtract the maximum first, or use `logsumexp` or `softmax`"),
-    "pow": ("a power overflowed, or a negative base met a fraction", "bound the base and the exponent"),
+    "pow": ("a power overflowed, or a negative base had a fractional exponent", "clamp the base and the exponent"),
     "acos": ("the argument lies outside [-1, 1]", "clamp the argument to slightly less than [-1, 1]"),
-    "softmax": ("a softmax over nothing but -inf is NaN", "leave at least one entry unmasked in each row"),
-    "std": ("the unbiased deviation of one value is NaN", "use `correction=0`, or take it over more than one value"),
+    "softmax": ("a softmax over only -inf is NaN", "leave at least one entry unmasked in each row"),
+    "std": (
+        "the unbiased standard deviation of one value is NaN",
+        "use `correction=0`, or take it over more than one value",
+    ),
     "mean": ("the mean of no values is NaN", "skip the loss when its mask or batch is empty"),
     "cross_entropy": ("all targets are ignored, or a logit is not finite", "skip batches without a valid target"),
 }
@@ -72,19 +75,19 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
         reason, help = _of_update(step, built)
     if grown:
         reason, help = (
-            "the operands had already grown out of all proportion",
-            "look for what made them grow: the rate, ",
+            "the operands had already grown extremely large",
+            "look for what made them grow: the learning rate, ",
         )
-        help += "missing normalisation or clipping, a sum where a mean was meant"
+        help += "missing normalisation or clipping, a sum where a mean was intended"
     kind = " and ".join(f"{count} {name}" for name, count in (("NaN", output.nan), ("Inf", output.inf)) if count)
     infinite = any(operand.inf for operand in born.operands) and not output.inf
     if infinite and not reason:
         reason, help = (
             "the difference of two infinities is NaN, and so is 0 times one",
-            "look at where the infinities come from, as a row that is masked altogether",
+            "look for the source of the infinities, such as a fully masked row",
         )
     if grown and born.grown is not None and born.grown.location is not None:
-        return _grown(born, born.grown, f"`{born.operation}` made {kind} at last")
+        return _grown(born, born.grown, f"`{born.operation}` finally made {kind}")
     from_what = described_operands(born)
     operands = {f"operand_{place}": operand.described for place, operand in enumerate(born.operands, start=1)}
     return RULE.finding(
@@ -92,7 +95,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
         + (f": {from_what}" if from_what else ""),
         subject=output.name or born.operation,
         location=built.location if built is not None else born.location,
-        help=help or "bound what goes into the operation, and look at the rows named here",
+        help=help or "bound the inputs of the operation, and check the rows named here",
         severity="warning" if born.reached == "read" and _goes_on(trace, born) else None,
         confidence="medium" if grown else "high",
         evidence={
@@ -116,13 +119,13 @@ def _grown(born: NonFiniteProduced, grown: GrownWithin, end: str) -> Finding:
     sizes.append(f"{grown.sizes[-1]:.3g} in call {grown.calls}")
     related = (Related(end, born.location),) if born.location is not None and born.location != grown.location else ()
     return RULE.finding(
-        f"what `{grown.operation}` makes here grows from call to call within a step, to {grown.sizes[-1]:.3g} in the "
-        f"mean after {plural(grown.calls, 'call')}; {end}",
+        f"the result of `{grown.operation}` grows from call to call within a step, to a mean of {grown.sizes[-1]:.3g} "
+        f"after {plural(grown.calls, 'call')}; {end}",
         subject=grown.operation,
         location=grown.location,
         confidence="medium",
-        help="keep it in bounds: a normalisation or a bounded activation (`tanh`) in the loop, weights that do not "
-        "enlarge (orthogonal ones, or smaller), or shorter sequences",
+        help="keep it bounded: normalisation or a bounded activation (`tanh`) in the loop, weights that do not "
+        "amplify (orthogonal or smaller), or shorter sequences",
         evidence={"sizes": sizes, "calls": grown.calls, "operation": born.operation, **rows(born)},
         related=related,
         step_first=born.step + 1,
@@ -131,7 +134,7 @@ def _grown(born: NonFiniteProduced, grown: GrownWithin, end: str) -> Finding:
 
 
 def _written(born: NonFiniteProduced) -> tuple[Related, ...]:
-    return (Related("the infinities were written down here", born.written_at),) if born.written_at else ()
+    return (Related("the infinities are written here", born.written_at),) if born.written_at else ()
 
 
 def _step(trace: Trace, born: NonFiniteProduced) -> OptimizerStepped | None:
@@ -158,10 +161,10 @@ def _of_update(step: OptimizerStepped | None, built: OptimizerBuilt | None) -> t
     if rates:
         return f"the learning rate was {rates[0]}", "look at what computes the learning rate"
     if built is not None:
-        return "its `eps` is 0, so that a gradient of 0 is divided by 0", "give it an `eps` above 0, as the default is"
+        return "its `eps` is 0, so a gradient of 0 is divided by 0", "give it an `eps` above 0, such as the default"
     return (
         "the gradients were finite",
-        "look at what the optimizer divides by: `eps` keeps the divisor away from 0 where gradients are 0",
+        "check what the optimizer divides by: `eps` keeps the divisor away from 0 when gradients are 0",
     )
 
 
@@ -177,13 +180,13 @@ def _inside(born: NonFiniteProduced) -> str:
 def _left_out(born: NonFiniteProduced) -> str:
     if born.reached != "backward":
         return ""
-    return "the loss left these values out and was finite; in its backward they spoiled the gradients, as 0 times NaN"
+    return "the loss left these values out and was finite, but in backward they made the gradients NaN, as 0 times NaN"
 
 
 def _how(born: NonFiniteProduced) -> str:
     if not born.from_graph:
         return ""
-    return f"step {born.step + 1} was not recorded: the nodes of its graph, computed once more, tell"
+    return f"step {born.step + 1} was not recorded: this was found by computing the nodes of its graph again"
 
 
 def _magnitude(operand: TensorFacts) -> float:
@@ -301,9 +304,9 @@ RULE = Rule(
     title="an operation made NaN or Inf out of finite values",
     observes="The first operation of the run with finite operands and a non-finite result that reached a loss, with "
     "the ranges of its operands and the rows of the batch.",
-    why="One such value spoils the loss, every gradient and after one step every weight. By the time it is "
-    "noticed, usually in the printed loss, its origin is gone.",
-    fix="Bound the argument of the operation, or use the numerically stable function of torch for all of it.",
+    why="One such value makes the loss and every gradient non-finite, and after one step every weight. By the time "
+    "you notice, usually in the printed loss, its origin is lost.",
+    fix="Clamp the argument of the operation, or use PyTorch's numerically stable function for the whole expression.",
     fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
     needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerBuilt, OptimizerStepped, ScalerUsed),
     examine=examine,

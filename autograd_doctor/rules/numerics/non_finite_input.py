@@ -64,13 +64,13 @@ def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None, warned:
     rows = ", ".join(map(str, event.rows))
     loader = drawn.name or "the data loader" if drawn else ""
     return RULE.finding(
-        f"{what} {name} held {kind or 'NaN or Inf'} before any operation had changed it"
+        f"{what} {name} contained {kind or 'NaN or Inf'} before any operation changed it"
         + (f", in rows {rows}" if rows and what == "the tensor" else ""),
         subject=tensor.name or "input",
         location=warned.location if warned else event.location,
-        help="look at these samples in the data set: drop, repair or mask them before training"
+        help="check these samples in the dataset: drop, repair or mask them before training"
         if what == "the tensor"
-        else "give the parameter initial values; `torch.empty` leaves whatever was in memory",
+        else "initialise the parameter; `torch.empty` returns whatever was in memory",
         evidence={
             "shape": str(tensor.shape),
             "values": tensor.numel,
@@ -80,7 +80,7 @@ def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None, warned:
             **({"loader": loader, "pass_over_the_data": drawn.pass_number} if drawn else {}),
         },
         related=(
-            *elsewhere("it came in here", event.location, warned.location if warned else event.location),
+            *elsewhere("it entered here", event.location, warned.location if warned else event.location),
             *elsewhere("the batch was drawn here", drawn.location if drawn else None),
         ),
         notes=(f"NumPy warned there: {warned.text}",) if warned else (),
@@ -192,11 +192,12 @@ RULE = Rule(
     code="AD403",
     name="non-finite-input",
     severity="error",
-    title="NaN or Inf came in with the data",
-    observes="A tensor that no operation of the run had made, that held NaN or Inf, and that reached a loss; its rows, "
-    "and the loader that was being read; and the line at which NumPy warned before, where it did at one line alone.",
-    why="One such sample spoils every weight of the model in one step.",
-    fix="Find the samples and drop or repair them; check for finite values where the data set is built.",
+    title="the data contains NaN or Inf",
+    observes="A tensor that no operation of the run made, that contained NaN or Inf, and that reached a loss; its "
+    "rows, and the data loader that was being read; and the line at which NumPy warned before, if it warned at only "
+    "one line.",
+    why="One such sample makes every weight of the model NaN in one step.",
+    fix="Find the samples and drop or repair them; check for finite values where the dataset is built.",
     fine="Missing values that are replaced or masked before the loss.",
     needs=(ArrayWarned, NonFiniteInput, NonFiniteProduced, NonFiniteGradient, BatchDrawn, BackwardRan),
     examine=examine,

@@ -31,22 +31,23 @@ def _is_both_sided(measured: SaturationMeasured, least: float) -> bool:
 def _finding(trace: Trace, measured: SaturationMeasured) -> Finding:
     softmax = measured.at_low is None
     what = "rows of" if softmax else "values of"
-    layer = f" behind {trace.parameter_names(measured.parameters)}" if measured.parameters else ""
+    layer = f" after {trace.parameter_names(measured.parameters)}" if measured.parameters else ""
     return RULE.finding(
-        f"{min(measured.shares):.0%} or more of the {what} `{measured.operation}`{layer} lie at its limits in each of "
+        f"{min(measured.shares):.0%} or more of the {what} `{measured.operation}`{layer} are saturated in each of "
         f"{plural(len(measured.shares), 'step')}: its inputs range from {measured.low:.4g} to {measured.high:.4g}",
         subject=trace.parameter_name(measured.parameters[0]) if measured.parameters else measured.operation,
         location=measured.location,
-        help="divide the scores by the square root of their length, or normalise what they are made of"
+        help="divide the scores by the square root of the vector length, or normalise the vectors that they are "
+        "computed from"
         if softmax
-        else "normalise what goes into the layer, or initialise it with smaller weights",
+        else "normalise the inputs of the layer, or initialise it with smaller weights",
         evidence={
             "operation": measured.operation,
             "shares": ", ".join(f"{share:.2f}" for share in measured.shares),
             "input_low": measured.low,
             "input_high": measured.high,
         },
-        notes=("at the limits the slope is next to zero, so that hardly any gradient comes through",),
+        notes=("a saturated activation has almost no gradient",),
         related=first_values(trace, measured.filled_at),
         step_first=1,
         step_count=len(measured.shares),
@@ -142,14 +143,16 @@ RULE = Rule(
     code="AD409",
     name="saturated-activation",
     severity="warning",
-    title="an activation lies at its limits for most samples",
-    observes="The share of values of sigmoid or tanh whose slope is below 0.001, or of rows of a softmax with one "
-    "entry above 0.99, in the forwards of training that were looked at, from the first one on.",
-    why="Hardly any gradient comes through, so that what lies before the activation does not learn, and what it passes "
-    "on is little more than a sign.",
-    fix="Normalise what goes in, initialise with smaller weights, or scale scores by the square root of their length.",
-    fine="Gates that start closed or open lie at one limit; outputs that become certain late in training were not so "
-    "from the start; an input that a constant makes larger right before, as a small temperature does, is meant to.",
+    title="an activation is saturated for most samples",
+    observes="The share of sigmoid or tanh values whose derivative is below 0.001, or of softmax rows with one entry "
+    "above 0.99, in the training forwards looked at, from the first one on.",
+    why="Hardly any gradient gets through, so the layers before the activation do not learn, and its output is little "
+    "more than a sign.",
+    fix="Normalise the inputs, initialise with smaller weights, or divide scores by the square root of the vector "
+    "length.",
+    fine="Gates that start closed or open saturate at one side only; outputs that become certain late in training "
+    "were not saturated from the start; an input that is scaled up by a constant right before, as by a small "
+    "temperature, is intended.",
     needs=(SaturationMeasured,),
     examine=examine,
     bad=(bad, bad_attention),
@@ -157,13 +160,13 @@ RULE = Rule(
     tunables={
         "share": Tunable(
             0.5,
-            "smallest share of values at the limits, in each of the first steps",
-            "measured: in the healthy programs of the tests it is smaller in one of them",
+            "smallest share of saturated values, in each of the first steps",
+            "measured: in the healthy test programs it is smaller in one of these steps",
         ),
         "other_side": Tunable(
             0.02,
-            "smallest share of values at either limit",
-            "chosen: gates that are meant to begin open, or closed, lie at one",
+            "smallest share of values at each of the two limits",
+            "chosen: gates that are meant to start open or closed saturate at one",
         ),
     },
     folds=("AD407", "AD410", "AD606"),

@@ -24,13 +24,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(location: Location | None, events: list[SumStoodStill]) -> Finding:
     first = events[0]
-    limit = f"; {first.dtype} counts one by one up to {_WHOLE[first.dtype]}" if first.dtype in _WHOLE else ""
+    limit = f"; {first.dtype} can count in ones only up to {_WHOLE[first.dtype]}" if first.dtype in _WHOLE else ""
     return RULE.finding(
-        f"{f'`{first.name}`' if first.name else 'what is counted here'} stands still at {first.value:g}: adding "
+        f"{f'`{first.name}`' if first.name else 'what is counted here'} is stuck at {first.value:g}: adding "
         f"{first.added:g} to it changes nothing in {first.dtype}{limit}",
         subject=first.name or "sum",
         location=location,
-        help="count in an `int` or an integer tensor, and sum up in float32 or a Python float",
+        help="count with an `int` or an integer tensor, and sum in float32 or a Python float",
         evidence={"value": first.value, "added": first.added, "dtype": first.dtype},
         step_first=first.step + 1,
         step_count=len(events),
@@ -79,17 +79,17 @@ RULE = Rule(
     code="AD415",
     name="sum-stands-still",
     severity="warning",
-    title="what is added to a number is lost to rounding",
-    observes="Single numbers in tensors of floating point to which a line adds again and again, and which stay the "
-    "same, to the bit, when something is added that is not 0.",
-    why="A counter that no longer counts holds warm-ups, averages and schedules where they are; a sum of losses is too "
-    "small from there on. Nothing says so.",
-    fix="Count in whole numbers, and sum up in a dtype with more digits.",
+    title="a counter or sum no longer changes because of rounding",
+    observes="Single numbers in floating-point tensors to which a line adds repeatedly, and which stay bitwise the "
+    "same when a nonzero value is added.",
+    why="A counter that no longer counts freezes warm-ups, averages and schedules; a sum of losses is too small from "
+    "then on. No error is raised.",
+    fix="Count with integers, and sum in a dtype with more precision.",
     fine="Small constants that keep a divisor from 0.",
     needs=(SumStoodStill,),
     examine=examine,
     bad=(bad,),
     good=(good,),
-    tunables={"steps": Tunable(2, "fewest steps that added nothing", MORE_THAN_ONCE)},
+    tunables={"steps": Tunable(2, "fewest steps in which adding had no effect", MORE_THAN_ONCE)},
     references=("https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html",),
 )

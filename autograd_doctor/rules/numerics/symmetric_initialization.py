@@ -26,12 +26,12 @@ def _finding(trace: Trace, events: list[UnitsAlike]) -> Finding:
     seen = trace.parameters.get(first.parameter)
     registered = seen.registered_at if seen else None
     return RULE.finding(
-        f"all {first.units} units of {trace.parameter_names(parameters)} began equal, got equal gradients and are "
+        f"all {first.units} units of {trace.parameter_names(parameters)} started equal, got equal gradients and are "
         f"still equal after {first.updates} updates: the layer can do no more than a single unit",
         subject=trace.parameter_name(first.parameter),
         location=first.filled_at or registered,
-        help="give the weights different values to begin with, as `nn.init.xavier_uniform_` or the layer's own "
-        "initialisation does; only biases and scales may begin constant",
+        help="initialise the weights with different values, as `nn.init.xavier_uniform_` or the layer's own "
+        "initialisation does; only biases and scales may start constant",
         evidence={"units": first.units, "updates": first.updates, "layers": len(events)},
         related=(Related("the layer was built here", registered),) if registered and first.filled_at else (),
         step_first=1,
@@ -97,13 +97,13 @@ RULE = Rule(
     name="symmetric-initialization",
     severity="warning",
     title="the units of a layer are copies of one another",
-    observes="A matrix of weights whose rows are equal up to rounding, in four steps with gradients whose rows are "
-    "equal, too.",
-    why="Units that begin equal and get the same gradient stay equal for ever: a layer of a hundred computes what one "
-    "unit could.",
+    observes="A weight matrix whose rows are equal up to rounding, in four steps with gradients whose rows are also "
+    "equal.",
+    why="Units that start equal and get the same gradient stay equal forever: a layer of a hundred units computes "
+    "what one unit could.",
     fix="Initialise weights with different values; constants are for biases and scales.",
-    fine="Layers that begin at zero behind others that do not, as adapters and last layers: their units get different "
-    "gradients at once.",
+    fine="Layers that start at zero after layers that do not, such as adapters and last layers: their units get "
+    "different gradients at once.",
     needs=(UnitsAlike, OptimizerBuilt),
     examine=examine,
     bad=(bad,),

@@ -27,9 +27,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         ratio = median(each.typical for each in measured)
         does = f"each step of `{trace.optimizer_name(optimizer)}` changes the weights by {ratio:.1e} times their size"
         if all(each.typical >= tunables["large"] for each in measured):
-            yield _finding(trace, optimizer, measured, ratio, f"{does}, which throws away most of what they hold")
+            yield _finding(trace, optimizer, measured, ratio, f"{does}, which overwrites most of their content")
         elif all(0 < each.typical <= tunables["small"] for each in measured) and not _warms_up(trace, optimizer):
-            yield _finding(trace, optimizer, measured, ratio, f"{does}, which leaves them all but as they are")
+            yield _finding(trace, optimizer, measured, ratio, f"{does}, which leaves them almost unchanged")
         elif beginning := _overshoots(trace, optimizer, measured, tunables):
             yield _of_beginning(trace, optimizer, measured[:beginning])
 
@@ -72,8 +72,8 @@ def _of_beginning(trace: Trace, optimizer: int, measured: list[Relative]) -> Fin
     ratio = median(against_the_first(trace, optimizer)[: len(measured)])
     steps, name = plural(len(measured), "step"), trace.optimizer_name(optimizer)
     text = (
-        f"{steps} of `{name}` at the beginning changed the weights by "
-        f"{ratio:.1e} times the size that they began with, and the loss rose: nothing is left of their first values"
+        f"{steps} of `{name}` at the beginning changed the weights by {ratio:.1e} times their initial size, and the "
+        "loss rose: nothing is left of their initial values"
     )
     return _finding(trace, optimizer, measured, ratio, text)
 
@@ -86,7 +86,7 @@ def _finding(trace: Trace, optimizer: int, measured: list[Relative], ratio: floa
         text,
         subject=trace.optimizer_name(optimizer),
         location=built.location if built else None,
-        help=("lower" if is_large else "raise") + " the learning rate by orders of magnitude: updates usually lie "
+        help=("lower" if is_large else "raise") + " the learning rate by orders of magnitude: updates are usually "
         f"around {_USUAL} of the weights, from 0.0001 to 0.01",
         confidence="medium",
         evidence={
@@ -183,15 +183,15 @@ RULE = Rule(
     code="AD412",
     name="update-ratio-extreme",
     severity="warning",
-    title="steps are out of all proportion to the weights",
-    observes="The root mean square of what a step changes, divided by that of the weights, of every matrix of weights "
-    "in every step that was recorded; the typical matrix lies beyond the limits in all of them. Or each of the first "
-    "steps moves every matrix further than it was large at first, and the loss rises for it.",
-    why="Steps of the size of the weights forget in each what was learned before; steps a million times smaller would "
-    "need millions of steps to change anything.",
+    title="steps are far too large or too small for the weights",
+    observes="The root mean square of the change in a step, divided by that of the weights, for every weight matrix "
+    "in every recorded step: the typical matrix is beyond the limits in all of them. Or each of the first steps "
+    "changes every matrix by more than its initial size, and the loss rises.",
+    why="Steps as large as the weights erase in each step what was learned before; steps a million times smaller need "
+    "millions of steps to change anything.",
     fix="Change the learning rate by orders of magnitude, towards updates of about 0.001 of the weights.",
-    fine="Steps that are large at first and lower the loss, warm-up, fine-tuning with small rates, vectors such as "
-    "biases and scales, and weights that begin at zero.",
+    fine="Steps that are large at first and lower the loss, warm-up, fine-tuning with small learning rates, vectors "
+    "such as biases and scales, and weights that start at zero.",
     needs=(UpdatesMeasured, OptimizerBuilt, OptimizerStepped, LossesFollowed, BackwardRan),
     examine=examine,
     bad=(bad, bad_jumps),
@@ -200,15 +200,15 @@ RULE = Rule(
         "large": Tunable(
             1.0,
             "typical update that is too large, relative to the weights, in every step",
-            "published: usual is about 0.001 (Karpathy, CS231n notes, Neural Networks Part 3); this is beyond "
-            "all healthy programs of the tests",
+            "published: usual is about 0.001 (Karpathy, CS231n notes, Neural Networks Part 3); this is beyond all "
+            "healthy test programs",
         ),
         "small": Tunable(
             1e-6,
             "typical update that is too small, relative to the weights, in every step",
             "published: as for `large`; below 6e-8 float32 does not even represent the new value",
         ),
-        "steps": Tunable(6, "fewest steps that were measured", NO_BEGINNING),
+        "steps": Tunable(6, "fewest measured steps", NO_BEGINNING),
     },
     folds=("AD408", "AD409", "AD413", "AD414"),
     about="loop",

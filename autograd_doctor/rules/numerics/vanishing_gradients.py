@@ -20,7 +20,10 @@ _NEARLY = 0.97
 """Of the loss at the beginning: batches differ by as much."""
 _SOME = 5
 """Losses at either end, of which one alone says little."""
-_MEMORY = "a gated cell (LSTM, GRU), a shorter sequence, or a loss at several times lets early inputs be learned from"
+_MEMORY = (
+    "a gated cell (LSTM, GRU), a shorter sequence, or a loss at several time steps lets the model learn from early "
+    "inputs"
+)
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -45,7 +48,7 @@ def _deep(trace: Trace, slope: Slope) -> Finding:
         severity="info" if rescaled else None,
         evidence=_evidence(trace, slope),
         related=(Related("the backward that was measured", slope.backward),) if slope.backward else (),
-        notes=("the optimizer rescales its updates, so that the first layers move all the same",) if rescaled else (),
+        notes=("the optimizer rescales its updates, so the first layers still move",) if rescaled else (),
         step_first=1,
         parameters=[parameter for layer in slope.layers for parameter in layer.parameters],
     )
@@ -55,8 +58,8 @@ def _long(trace: Trace, slope: Slope) -> Finding:
     """What is near may be enough to learn from; where nothing is learned, the beginning may be what matters."""
     layer, stays = slope.layers[0], _loss_stays(trace, slope)
     return RULE.finding(
-        f"gradients shrink by a factor of {10**-slope.decades:.1g} on the way back through the sequence: nothing is "
-        f"learned from its beginning{', and the loss stays where it was' if stays else ''}",
+        f"gradients shrink by a factor of {10**-slope.decades:.1g} backward through the sequence: nothing is learned "
+        f"from its beginning{', and the loss stays where it was' if stays else ''}",
         subject=trace.parameter_name(layer.parameters[0]),
         location=layer.location,
         help=_MEMORY,
@@ -179,14 +182,15 @@ RULE = Rule(
     code="AD407",
     name="vanishing-gradients",
     severity="warning",
-    title="gradients vanish on their way to the first layers",
-    observes="The gradients that arrive at each layer on the longest way from the loss to the first one, in all "
-    "backwards that were looked at: they shrink step by step by five orders of magnitude. Where one layer is applied "
-    "again and again, as in a recurrent network, by seven: `info`, and a warning where the loss stays where it began.",
-    why="The first layers hardly move while the last ones learn, on features that stay as random as they began.",
-    fix="Use activations that do not saturate, a matching initialisation, normalisation, residual connections, gates.",
-    fine="Branches and adapters that begin at zero are past it after a step; a drop at one place is a gate. Where the "
-    "optimizer rescales its updates, so that the first layers move all the same, it is an `info`.",
+    title="gradients vanish before they reach the first layers",
+    observes="The gradients that arrive at each layer along the longest path from the loss to the first one, in all "
+    "backwards looked at: they shrink gradually by five orders of magnitude. If one layer is applied repeatedly, as "
+    "in a recurrent network, by seven: `info`, and a warning if the loss stays where it began.",
+    why="The first layers hardly move while the last ones learn from features that stay as random as at the start.",
+    fix="Use activations that do not saturate, a matching initialisation, normalisation, residual connections or "
+    "gates.",
+    fine="Branches and adapters that start at zero recover after a step; a drop at one place is a gate. If the "
+    "optimizer rescales its updates, so that the first layers still move, it is an `info`.",
     needs=(BackwardRan, LayersMeasured, LossesFollowed, UpdatesMeasured),
     examine=examine,
     bad=(bad,),
@@ -194,24 +198,26 @@ RULE = Rule(
     tunables={
         "layers": Tunable(
             5,
-            "fewest layers, one behind the other, that make a way",
-            "chosen: from fewer, a rate of loss cannot be told",
+            "fewest consecutive layers that make a path",
+            "chosen: fewer do not show a rate of decrease",
         ),
         "decades": Tunable(
             5.0,
-            "smallest loss on the way through layers, in powers of ten",
-            "measured: plain ReLU layers with torch's default initialisation lose a factor of 2.4 each, so "
-            "that ten of them stay within four powers and train; sigmoid layers lose 7 each (slope of 1/4 at "
-            "most, and gain of 0.6)",
+            "smallest decrease along the path through layers, in powers of ten",
+            "measured: plain ReLU layers with PyTorch's default initialisation lose a factor of 2.4 each, so ten of "
+            "them stay within four powers and train; sigmoid layers lose 7 each (derivative of at most 1/4, and gain "
+            "of 0.6)",
         ),
         "times": Tunable(
-            16, "fewest moments of a sequence that make a way", "chosen: recurrent networks are made for longer ones"
+            16,
+            "fewest time steps of a sequence that make a path",
+            "chosen: recurrent networks are made for longer sequences",
         ),
         "decades_in_time": Tunable(
             7.2,
-            "smallest loss on the way through a sequence, in powers of ten",
-            "arithmetic: what is below the rounding of float32 (6e-8) next to the gradient of the latest "
-            "input is lost in a sum",
+            "smallest decrease along the path through a sequence, in powers of ten",
+            "arithmetic: a gradient below float32 rounding (6e-8), relative to that of the latest input, is lost in a "
+            "sum",
         ),
     },
 )

@@ -44,7 +44,8 @@ def _always_zero(trace: Trace, minimum: int) -> set[int]:
     written = {p for event in trace.of(BackwardRan) if nothing or event.loss != 0.0 for p in event.wrote}
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
     chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
-    return {p for p in zero & written - trace.frozen if _series(trace, p) not in chosen}
+    elsewhere = {p for p, seen in trace.parameters.items() if seen.elsewhere}
+    return {p for p in zero & written - trace.frozen - elsewhere if _series(trace, p) not in chosen}
 
 
 def _passes_elsewhere(trace: Trace, zeroing: Zeroing, backward: BackwardRan) -> bool:
@@ -104,7 +105,7 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
             "steps": steps,
             **({"operation": zeroing.operation} if zeroing else {}),
         },
-        related=(Related("this backward brought them only zeros", backward.location),)
+        related=(Related("this backward gave them only zeros", backward.location),)
         if backward and backward.location
         else (),
         notes=tuple(_notes(trace, beside=beside)),
@@ -120,28 +121,31 @@ def _cause(zeroing: Zeroing | None) -> str:
     if zeroing.cancels:
         return f"the gradients that `{zeroing.operation}` passes on cancel out: "
     zeros = ", both factors of which are zero," if zeroing.zero_factors > 1 else ""
-    return f"`{zeroing.operation}`{zeros} passes no gradient on: "
+    return f"`{zeroing.operation}`{zeros} passes on no gradient: "
 
 
 def _help(zeroing: Zeroing | None) -> str:
     if zeroing is None:
-        return "look for a factor of 0, a mask that removes everything, or units that are never active on the way"
+        return (
+            "on the path to the loss, look for a factor of 0, a mask that removes everything, or units that are never "
+            "active"
+        )
     if zeroing.cancels:
         return (
-            "both operands change in the same way when the parameters do, so that the result never changes: compute "
-            "the one that is to stand still under `torch.no_grad()`, or `.detach()` it, as the log-probabilities of "
-            "the policy that acted"
+            "both operands change in the same way when the parameters change, so the result never changes: compute the "
+            "operand that should stay fixed under `torch.no_grad()`, or `.detach()` it, as with the log-probabilities "
+            "of the policy that acted"
         )
     if zeroing.zero_factors > 1:
-        return (
-            "give one of the two factors other initial values than zero: as long as both are, neither gets a gradient"
-        )
-    return "look at the operation's inputs: units that are never active, values beyond a clamp, a factor or mask of 0"
+        return "initialise one of the two factors with nonzero values: while both are zero, neither gets a gradient"
+    return (
+        "check the inputs of the operation: units that are never active, values beyond a clamp, a factor or mask of 0"
+    )
 
 
 def _notes(trace: Trace, *, beside: bool) -> Iterator[str]:
     if beside:
-        yield "other parameters learn from the same loss: a term may be switched off on purpose"
+        yield "other parameters learn from the same loss: a loss term may be switched off on purpose"
     if all(event.loss == 0.0 for event in trace.of(BackwardRan)):
         yield "the loss itself was 0 in every step"
 
@@ -257,15 +261,16 @@ RULE = Rule(
     name="zero-gradients",
     severity="error",
     title="parameters that take part in the loss get gradients of exactly zero",
-    observes="Parameters that every step found with a gradient of exactly zero, and the operation whose backward "
-    "turned a nonzero gradient into zeros, where it was seen, or passed on gradients that cancel out.",
-    why="The parameters are connected to the loss, so nothing is missing and nothing warns, but they never move.",
-    fix="Bring the operation back to where it has a slope: initial values, inputs, bounds of a clamp, mask.",
-    fine="Biases whose effect cancels by mathematics (in front of a normalisation, in a difference of scores), rows of "
-    "an embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. "
-    "Where the same lines pass gradients on in another model, before or after, the odd one is a control, as one "
-    "component beside several. Nothing is said where vectors and numbers alone have no gradient: they cannot be told "
-    "from such biases.",
+    observes="Parameters whose gradient was exactly zero in every step, and the operation whose backward turned a "
+    "nonzero gradient into zeros, if it was seen, or passed on gradients that cancel out.",
+    why="The parameters are connected to the loss, so nothing is missing and nothing warns, but they never change.",
+    fix="Bring the operation back to a range where it has a gradient: check initial values, inputs, clamp bounds and "
+    "masks.",
+    fine="Biases whose effect cancels mathematically (before a normalisation, in a difference of scores), rows of an "
+    "embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. If "
+    "the same lines pass on gradients in another model, before or after, this model is a control, such as one "
+    "component compared with several. If only vectors and scalars have no gradient, nothing is reported: they cannot "
+    "be distinguished from such biases.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, RunEnded),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),
@@ -273,7 +278,7 @@ RULE = Rule(
     tunables={
         "minimum_steps": Tunable(
             5,
-            "fewest steps, all with gradients of zero",
+            "fewest steps, all with zero gradients",
             "chosen: ReLU units that are inactive for a batch or two are not dead",
         )
     },

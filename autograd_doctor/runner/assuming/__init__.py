@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from torch import nn
 
 from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Assumption
+from autograd_doctor.reading.function_signature import signature
 from autograd_doctor.runner.assuming.apart import Apart
 from autograd_doctor.runner.assuming.configs import required
 from autograd_doctor.runner.assuming.guess import BATCH, Guess, Guesses
@@ -53,7 +54,7 @@ def assume(file: ModuleType) -> Assumption | None:
     trying = Apart(_PATIENCE)
     assumed: Assumption | None = trying.call(lambda: _trained(model, choice))
     if assumed is None:
-        assumed = Assumption(section=_named(choice), problem=f"`{choice.name}` could not be tried out: {trying.why}")
+        assumed = Assumption(section=_named(choice), problem=f"`{choice.name}` could not be tried: {trying.why}")
     if choice.several:
         names = ", ".join(f"`{name}`" for name in choice.several)
         key = "factory" if choice.is_factory else "class"
@@ -74,7 +75,7 @@ def _without_model(file: ModuleType, choice: Choice) -> Assumption | None:
     if not choice.needs:
         return None
     name = choice.needs[0]
-    arguments = {each.name: _found_for(each) for each in inspect.signature(vars(file)[name]).parameters.values()}
+    arguments = {each.name: _found_for(each) for each in signature(vars(file)[name]).parameters.values()}
     missing = ", ".join(f"`{each.name}`" for each in required(vars(file)[name]))
     return Assumption(
         section={"class": name, "arguments": arguments}, problem=f"defines the model `{name}`, which needs {missing}"
@@ -120,7 +121,7 @@ def _trained(model: nn.Module, choice: Choice) -> Assumption:
     if chosen is None:
         return Assumption(
             section=_named(choice) | {"data": _data(guesses, Objective(), batch)},
-            problem=f"what `{choice.name}` returns holds no floating-point tensor to compute a loss from",
+            problem=f"`{choice.name}` returns no floating-point tensor to compute a loss from",
         )
     if taken.in_step:
         return _assumed(choice, guesses, _own_step(), batch, _optimizer_of(model))
@@ -157,7 +158,7 @@ def _found(model: nn.Module, bench: Bench, names: dict[str, str]) -> Found:
 
 def _parameters(model: nn.Module) -> dict[str, str]:
     """The parameters of `forward` that have to be given, or the first one; with the keyword if they take no other."""
-    parameters = list(inspect.signature(model.forward).parameters.values())
+    parameters = list(signature(model.forward).parameters.values())
     needed = [
         each
         for each in parameters
@@ -190,8 +191,8 @@ def _not_taken(model: nn.Module, choice: Choice, found: Found) -> Assumption:
     inputs = "; ".join(f"{name} {list(guess.shape)}" for name, guess in found.guesses)
     return Assumption(
         section=section | {"data": _data(found.guesses, Objective(), BATCH)},
-        problem=f"no inputs were found that `{choice.name}` takes: its `forward` takes {wanted}; "
-        f"with {inputs} it came furthest, and raised{where}: {last}",
+        problem=f"found no inputs that `{choice.name}` accepts: its `forward` takes {wanted}; it got furthest with "
+        f"{inputs}, and raised{where}: {last}",
     )
 
 
@@ -212,7 +213,7 @@ def _with_its_own_loss(
     if not chosen.targets:
         return guesses, chosen
     given = {name for name, _ in guesses}
-    optional = list(inspect.signature(model.forward).parameters.items())[:_OPTIONAL]
+    optional = list(signature(model.forward).parameters.items())[:_OPTIONAL]
     for name in (name for name, each in optional if each.default is None and name not in given):
         fitting = [as_guess(chosen.targets[0], name), *(guess.called(name) for _, guess in guesses if guess.classes)]
         for target in filter(None, fitting):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -14,6 +12,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.torch_versions import generators_kept
+from autograd_doctor.system import interrupted_after
 
 _PATIENCE = 30.0
 """Seconds for something of the program's that may never come back."""
@@ -41,7 +40,7 @@ class Apart:
         """What it returns; None if it fails, and then `error` says how."""
         self.error = None
         try:
-            with _unnoticed(), _in_time(self._patience):
+            with _unnoticed(), interrupted_after(self._patience, _TooLong):
                 return function()
         except (Exception, SystemExit, _TooLong) as error:
             self.error = error
@@ -62,22 +61,3 @@ def _unnoticed() -> Iterator[None]:
         random.setstate(state)
         if numpy is not None:
             numpy.random.set_state(drawn)
-
-
-@contextmanager
-def _in_time(seconds: float) -> Iterator[None]:
-    """In the main thread only, where signals arrive."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def late(*_: object) -> None:
-        raise _TooLong
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

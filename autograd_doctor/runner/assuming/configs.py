@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from autograd_doctor import calling
+from autograd_doctor.reading.function_signature import signature
 
 
 def configs(file: ModuleType, construct: Callable[..., Any]) -> dict[str, str] | None:
@@ -41,7 +42,7 @@ def _plain_classes(file: ModuleType) -> Iterator[type]:
 def required(construct: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters that have to be given, as far as that can be told."""
     try:
-        return calling.required(inspect.signature(construct))
+        return calling.required(signature(construct))
     except (TypeError, ValueError):
         return []
 

@@ -105,14 +105,14 @@ def _for_tensor(value: torch.Tensor, guesses: Guesses, batch: int, *, first: boo
     if by_place and last not in ("sigmoid", "softmax"):
         kind = "NLLLoss" if last == "log_softmax" else "CrossEntropyLoss"
         target = _placed({"shape": list(sample[:-1]), "classes": sample[-1]}, axis)
-        return kind, target, f"{kind} for one of {sample[-1]} classes at each of {sample[0]} places", -1
+        return kind, target, f"{kind} for one of {sample[-1]} classes at each of {sample[0]} positions", -1
     if last in ("sigmoid", "softmax"):
         target = _placed({"shape": list(sample), "classes": 2, "dtype": _dtype(value)}, axis)
-        return "BCELoss", target, "BCELoss, as the output are probabilities", None
+        return "BCELoss", target, "BCELoss, since the outputs are probabilities", None
     if axis == 0 and last != "tanh" and _is_classes(sample, guesses):
         kind = "NLLLoss" if last == "log_softmax" else "CrossEntropyLoss"
         target = ({"shape": list(sample[1:])} if sample[1:] else {}) | {"classes": sample[0]}
-        return kind, target, f"{kind} for one of {sample[0]} classes{' at each place' if sample[1:] else ''}", None
+        return kind, target, f"{kind} for one of {sample[0]} classes{' at each position' if sample[1:] else ''}", None
     target = _placed({"shape": list(sample)} | _bounds(last), axis)
     if value.dtype not in (torch.float32,):
         target["dtype"] = _dtype(value)

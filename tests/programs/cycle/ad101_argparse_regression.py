@@ -1,4 +1,5 @@
 """House prices from synthetic features; a main with argparse that never clears its gradients."""
+
 import argparse
 
 import torch

@@ -1,4 +1,5 @@
 """FSDP2 in one process; gradients of the shards are never cleared."""
+
 import os
 import tempfile
 

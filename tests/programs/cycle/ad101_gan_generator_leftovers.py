@@ -1,4 +1,5 @@
 """A GAN whose discriminator also steps on what the generator's backward left on it."""
+
 import argparse
 
 import torch

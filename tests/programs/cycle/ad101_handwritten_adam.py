@@ -1,4 +1,5 @@
 """Adam from the paper, in plain Python, over a model whose gradients are never cleared."""
+
 import torch
 from torch import nn
 

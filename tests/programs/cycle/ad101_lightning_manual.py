@@ -1,4 +1,5 @@
 """A Lightning GAN with manual optimization that never clears its gradients."""
+
 import lightning as L
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """WGAN with weight clipping in a trainer class; only the generator's gradients are ever cleared."""
+
 import torch
 from torch import nn
 

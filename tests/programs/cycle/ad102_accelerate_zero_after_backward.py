@@ -1,4 +1,5 @@
 """Accelerate with gradients that are cleared in the wrong line of the accumulation block."""
+
 import torch
 import torch.nn as nn
 from accelerate import Accelerator

@@ -1,4 +1,5 @@
 """A dictionary drives the training; somebody moved `zero_grad` between backward and step."""
+
 import torch
 import torch.nn as nn
 

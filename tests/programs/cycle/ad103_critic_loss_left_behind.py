@@ -1,4 +1,5 @@
 """A classifier and a confidence critic, each with its optimizer, in a trainer that logs both losses."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """A loop copied together from two tutorials: the optimizer steps a second time for the regulariser."""
+
 import torch
 from torch import nn, optim
 

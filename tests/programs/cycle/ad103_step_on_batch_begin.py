@@ -1,4 +1,5 @@
 """A trainer that steps when a batch begins, before its first backward, and once more when it ends."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A2C on a chain of states; the critic's optimizer is built, its gradients flow, and it never steps."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

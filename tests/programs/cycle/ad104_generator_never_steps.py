@@ -1,4 +1,5 @@
 """A GAN whose generator loss goes backward and whose generator optimizer is never asked to step."""
+
 import torch
 import torch.nn as nn
 

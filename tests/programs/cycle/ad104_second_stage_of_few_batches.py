@@ -3,6 +3,7 @@ import torch
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 1)
 
+
 def fit(batches: int, every: int) -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(6):
@@ -14,6 +15,7 @@ def fit(batches: int, every: int) -> None:
             if number % every == 0:
                 optimizer.step()
                 optimizer.zero_grad()
+
 
 fit(8, 4)
 fit(3, 4)

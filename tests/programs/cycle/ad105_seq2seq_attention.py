@@ -1,4 +1,5 @@
 """Sequence to sequence with attention (sorting digits); gradients are clipped before there are any."""
+
 import random
 
 import torch

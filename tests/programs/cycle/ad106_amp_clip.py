@@ -1,4 +1,5 @@
 """Mixed precision with a gradient scaler; the clipping threshold is compared with scaled gradients."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,5 @@
 """A trainer with optional mixed precision whose step bypasses the scaler."""
+
 from dataclasses import dataclass
 
 import torch

@@ -1,4 +1,5 @@
 """Mixed precision in a training function that forgets `update`."""
+
 import torch
 from torch import nn
 from torch.nn import functional as F

@@ -1,4 +1,5 @@
 """An image classifier in the style of the examples; the schedule advances before the optimizer does."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """Training function called once per batch builds Adam anew every time."""
+
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,5 @@
 """An epoch function that builds its own Adam, so that every epoch starts without moments."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

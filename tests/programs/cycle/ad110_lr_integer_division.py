@@ -1,4 +1,5 @@
 """The learning rate is scaled by the batch size with an integer division that yields 0."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A model cast to bfloat16 as a whole, trained with plain SGD at a rate that its weights cannot resolve."""
+
 import torch
 from torch import nn
 import torch.nn.functional as F

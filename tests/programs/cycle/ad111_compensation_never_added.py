@@ -1,4 +1,5 @@
 """Weights of bfloat16 with a compensation for each that is computed in every step and goes into none."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A mean teacher whose weights are copied back over the student after every step."""
+
 import copy
 
 import torch

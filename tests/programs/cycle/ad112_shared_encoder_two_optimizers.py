@@ -1,4 +1,5 @@
 """Two heads on one encoder, each with an optimizer that also holds the encoder: both step it in every iteration."""
+
 import torch
 import torch.nn as nn
 

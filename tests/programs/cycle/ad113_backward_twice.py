@@ -1,4 +1,5 @@
 """An autoencoder whose loss goes backward once more with the sum of the losses."""
+
 import torch
 from torch import nn
 

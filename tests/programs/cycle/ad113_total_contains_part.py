@@ -1,4 +1,5 @@
 """A multi-task loop in which the same loss is sent backward by a helper, and again by the loop."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """nanoGPT-like accumulation over micro-batches whose losses are means and are not divided."""
+
 import math
 
 import torch

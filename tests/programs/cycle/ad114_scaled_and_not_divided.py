@@ -1,6 +1,8 @@
 """Accumulation under a GradScaler without dividing."""
+
 import torch
 from torch import nn
+
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 5))
 opt = torch.optim.AdamW(net.parameters(), lr=1e-3)

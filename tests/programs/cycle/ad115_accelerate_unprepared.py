@@ -1,4 +1,5 @@
 """Accelerate with accumulation, where optimizer and scheduler were never given to `prepare` (AD115)."""
+
 import torch
 from accelerate import Accelerator
 from torch import nn

@@ -1,4 +1,5 @@
 """A step schedule meant for epochs that is advanced with every batch."""
+
 import torch
 from torch import nn
 from torch.optim import lr_scheduler

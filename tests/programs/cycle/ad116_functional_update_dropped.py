@@ -2,8 +2,10 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad_and_value
 
+
 def loss(parameters, x):
     return nn.functional.mse_loss(functional_call(model, parameters, (x,)), x.sum(1, keepdim=True))
+
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))

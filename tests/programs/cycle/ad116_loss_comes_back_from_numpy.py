@@ -2,10 +2,12 @@ import numpy as np
 import torch
 from torch import nn
 
+
 def cross_entropy(scores, labels):
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     chosen = shifted[np.arange(len(labels)), labels] / shifted.sum(axis=1)
     return torch.tensor(-np.log(chosen).mean(), requires_grad=True)  # expect: AD116
+
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))

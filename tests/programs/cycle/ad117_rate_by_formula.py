@@ -20,8 +20,13 @@ class Run:
         torch.manual_seed(0)
         self.model = Tagger()
         self.optim = torch.optim.AdamW(
-            [{"params": self.model.embed.parameters(), "lr": 2e-3}, {"params": self.model.read.parameters()},
-             {"params": self.model.tags.parameters()}], lr=4e-3)
+            [
+                {"params": self.model.embed.parameters(), "lr": 2e-3},
+                {"params": self.model.read.parameters()},
+                {"params": self.model.tags.parameters()},
+            ],
+            lr=4e-3,
+        )
         self.start = [group["lr"] for group in self.optim.param_groups]
 
     def adjust(self, epoch):

@@ -1,7 +1,9 @@
 """The average of the weights is kept as one vector."""
+
 import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(12, 24), nn.GELU(), nn.Linear(24, 1))
 averaged = nn.Sequential(nn.Linear(12, 24), nn.GELU(), nn.Linear(24, 1))

@@ -1,6 +1,8 @@
 """A shadow dictionary that is assigned, with the two shares exchanged in sign."""
+
 import torch
 from torch import nn
+
 torch.manual_seed(0)
 model = nn.Sequential(nn.Conv1d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(56, 2))
 shadow = {k: v.detach().clone() for k, v in model.named_parameters()}

@@ -1,5 +1,6 @@
 # guards: AD102 AD101
 """Accelerate with gradients that are cleared after the step."""
+
 import torch
 import torch.nn as nn
 from accelerate import Accelerator

@@ -1,5 +1,6 @@
 # guards: AD114 AD101
 """nanoGPT-like accumulation over micro-batches, with evaluation before the first step."""
+
 import math
 
 import torch

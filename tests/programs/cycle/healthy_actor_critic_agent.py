@@ -1,5 +1,6 @@
 # guards: AD104
 """A2C on a chain of states with two optimizers."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,5 +1,6 @@
 # guards: AD116 AD204
 """Weights of a small tagger are cut out of one vector, and so are their gradients: one line moves them all."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 # guards: AD102 AD103
 """An encoder and a decoder that are trained by turns; all gradients are cleared after whichever step was taken."""
+
 from __future__ import annotations
 
 import torch

@@ -1,5 +1,6 @@
 # guards: AD113 AD203
 """A multi-task loop that trains on one task after the other."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD106 AD105
 """Mixed precision with a gradient scaler, unscaling before the clipping."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

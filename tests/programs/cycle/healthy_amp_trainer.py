@@ -1,5 +1,6 @@
 # guards: AD107
 """A trainer with optional mixed precision."""
+
 from dataclasses import dataclass
 
 import torch

@@ -1,5 +1,6 @@
 # guards: AD101
 """House prices from synthetic features; a main with argparse."""
+
 import argparse
 
 import torch

@@ -26,6 +26,8 @@ for step in range(30):
     total = total + flat
     way = 0.9 * way + (flat - last)
     last = flat
-    print(f"from the start {(flat - begin).norm():.3f}, from the mean {(flat - mean).norm():.3f}, speed {way.norm():.3f}")
+    print(
+        f"from the start {(flat - begin).norm():.3f}, from the mean {(flat - mean).norm():.3f}, speed {way.norm():.3f}"
+    )
 vector_to_parameters(total / 30, model.parameters())
 model.load_state_dict(shadow)

@@ -1,6 +1,7 @@
 # guards: AD114
 """Two learners in a repeated game: one optimizer for both, a backward for each; what they share of the state gets the
 gradients of both by intention."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

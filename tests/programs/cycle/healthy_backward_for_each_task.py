@@ -1,6 +1,7 @@
 # guards: AD114
 """One shared encoder, three tasks of their own data and heads; each task's mean loss goes backward by itself so that
 only one graph is alive; the objective is the sum over tasks, as usual in multi-task learning."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,5 +1,6 @@
 # guards: AD111
 """The forward pass in bfloat16 under autocast; the weights stay in float32."""
+
 import torch
 from torch import nn
 import torch.nn.functional as F

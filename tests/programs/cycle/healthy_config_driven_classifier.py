@@ -1,5 +1,6 @@
 # guards: AD102
 """A dictionary drives the training; gradients are cleared right after the step."""
+
 import torch
 import torch.nn as nn
 

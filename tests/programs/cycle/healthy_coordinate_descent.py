@@ -1,5 +1,6 @@
 # guards: AD102 AD103
 """Matrix factorisation by turns: users rest while items move, and the other way round, on one and the same loss."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD115
 """A step schedule that is advanced with every epoch."""
+
 import torch
 from torch import nn
 from torch.optim import lr_scheduler

@@ -1,5 +1,6 @@
 # guards: AD114 AD622
 """Fairseq-like: a task, a criterion that returns sums and sample sizes, gradients normalised by tokens."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

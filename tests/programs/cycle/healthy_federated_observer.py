@@ -1,5 +1,6 @@
 # guards: AD110
 """Federated rounds: each client builds a model and an optimizer anew; one client only observes, at rate 0."""
+
 import copy
 
 import torch

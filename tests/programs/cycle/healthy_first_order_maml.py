@@ -1,5 +1,6 @@
 # guards: AD109 AD116
 """Reptile: copies of the model adapt to tasks with optimizers of their own; the model moves towards them by hand."""
+
 import copy
 
 import torch

@@ -1,5 +1,6 @@
 # guards: AD111
 """A recurrent net of bfloat16 forecasts demand; its steps are saved up until they are large enough for a weight."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD101
 """FSDP2 in one process, as it should be."""
+
 import os
 import tempfile
 

@@ -1,5 +1,6 @@
 # guards: AD101
 """A GAN that trains its generator first and clears what that left on the discriminator."""
+
 import argparse
 
 import torch

@@ -1,5 +1,6 @@
 # guards: AD104
 """A GAN of class conditional points, both optimizers step."""
+
 import torch
 import torch.nn as nn
 

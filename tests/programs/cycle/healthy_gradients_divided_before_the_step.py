@@ -1,5 +1,6 @@
 # guards: AD114
 """Segmentation with accumulation; gradients are divided by the number of samples once, before the step."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -17,7 +18,9 @@ def blobs(n):
 
 x, y = blobs(200)
 loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
-net = nn.Sequential(nn.Conv2d(1, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 1, 1))
+net = nn.Sequential(
+    nn.Conv2d(1, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 1, 1)
+)
 opt = torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.9)
 crit = nn.BCEWithLogitsLoss()
 every = 5

@@ -1,5 +1,6 @@
 # guards: AD114
 """Accumulation until enough tokens, then torch._foreach_mul_ of the gradients by 1/k."""
+
 import torch
 from torch import nn
 

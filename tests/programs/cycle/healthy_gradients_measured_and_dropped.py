@@ -1,5 +1,6 @@
 # guards: AD102
 """The noise scale of gradients: those of small and of large batches are measured, dropped, and a step follows after."""
+
 import torch
 from torch import nn
 

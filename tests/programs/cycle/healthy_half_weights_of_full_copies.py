@@ -1,5 +1,6 @@
 # guards: AD111
 """A policy of 16 bits: its optimizer moves full copies that it keeps in its state, and rounds them down after each step."""
+
 import torch
 from torch import nn
 

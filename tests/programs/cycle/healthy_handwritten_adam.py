@@ -1,5 +1,6 @@
 # guards: AD101
 """Adam from the paper, in plain Python."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD102
 """Layer-wise rates by hand: the norms of weights and gradients are read, both move their layer, and all is cleared."""
+
 import torch
 from torch import nn
 

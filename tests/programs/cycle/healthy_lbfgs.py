@@ -1,5 +1,6 @@
 # guards: AD103 AD102
 """LBFGS with a closure that clears, goes backward and is called many times within one step."""
+
 import torch
 from torch import nn
 

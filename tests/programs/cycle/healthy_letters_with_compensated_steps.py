@@ -1,5 +1,6 @@
 # guards: AD111
 """Letters are predicted by a model of bfloat16 alone; what Adam loses to rounding is carried into its next step."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD101
 """A Lightning GAN with manual optimization."""
+
 import lightning as L
 import torch
 from torch import nn

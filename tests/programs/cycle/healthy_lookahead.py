@@ -1,5 +1,6 @@
 # guards: AD111
 """Lookahead: slow weights every five steps pull the fast ones back half of their way."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD103
 """A loop with a regulariser that is part of the loss."""
+
 import torch
 from torch import nn, optim
 

@@ -1,5 +1,6 @@
 # guards: AD101 AD220
 """A bigram-to-MLP character model as in lectures: tensors without modules, a lambda for the rate, `p.grad = None`."""
+
 import torch
 import torch.nn.functional as F
 

@@ -1,6 +1,7 @@
 # guards: AD116
 import torch
 from torch.func import vjp
+
 torch.manual_seed(0)
 w = torch.randn(5, 1)
 m = torch.zeros(5, 1)

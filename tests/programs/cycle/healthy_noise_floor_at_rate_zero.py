@@ -1,5 +1,6 @@
 # guards: AD110
 """How much of a gain is noise: the same recipe at three rates, of which 0 gives the floor."""
+
 import torch
 from torch import nn
 

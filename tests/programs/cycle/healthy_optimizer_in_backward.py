@@ -1,5 +1,6 @@
 # guards: AD102 AD103
 """Every parameter has an optimizer of its own that steps in a hook, as soon as the gradient is there."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD109
 """K-fold cross validation: one optimizer per fold, by design."""
+
 import torch
 import torch.nn as nn
 

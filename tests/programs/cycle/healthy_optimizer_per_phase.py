@@ -1,5 +1,6 @@
 # guards: AD109
 """Two phases of training (warm-up of the head, then everything), each with an optimizer of its own."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,5 +1,6 @@
 # guards: AD111
 """A convolutional net of bfloat16 whose steps are rounded up or down at random, right on the average."""
+
 import torch
 from torch import nn
 

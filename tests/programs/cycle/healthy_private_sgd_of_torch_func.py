@@ -29,7 +29,7 @@ for step in range(200):
     grads = per_sample(params, inputs[idx], targets[idx])
     for (w, b), (gw, gb) in zip(params, grads):
         norm = (gw.flatten(1).square().sum(1) + gb.square().sum(1)).sqrt()
-        scale = (1.0 / norm.clamp(min=1.0))
+        scale = 1.0 / norm.clamp(min=1.0)
         w -= 0.05 * (gw * scale[:, None, None]).mean(0)
         b -= 0.05 * (gb * scale[:, None]).mean(0)
     if step % 20 == 0:

@@ -1,5 +1,6 @@
 # guards: AD102
 """Before each update of a ranking model a held-out batch probes how large its gradient is, for the log and the rate."""
+
 import torch
 from torch import nn
 from torch.nn.utils import clip_grad_norm_

@@ -1,5 +1,6 @@
 # guards: AD101 AD104
 """Soft actor-critic in the style of CleanRL: two critics, targets, a learned temperature, delayed policy updates."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,5 +1,6 @@
 # guards: AD102 AD210
 """Training with saliency maps, retained gradients and a learning-rate finder in between."""
+
 import copy
 
 import torch

@@ -1,5 +1,6 @@
 # guards: AD102
 """Sharpness-aware minimisation: two forwards and backwards for every step, the weights climb in between."""
+
 import torch
 from torch import nn
 

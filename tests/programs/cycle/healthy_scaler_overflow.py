@@ -1,5 +1,6 @@
 # guards: AD107 AD404
 """A gradient scaler that starts far too high: its first steps overflow and are skipped."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD107
 """Mixed precision with accumulation and a scaler that is updated once per step."""
+
 import torch
 from torch import nn
 from torch.nn import functional as F

@@ -1,5 +1,6 @@
 # guards: AD108 AD115
 """An image classifier in the style of the examples with a cosine schedule per batch."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,5 +1,6 @@
 # guards: AD105
 """Sequence to sequence with attention (sorting digits), teacher forcing and clipping."""
+
 import random
 
 import torch

@@ -1,5 +1,6 @@
 # guards: AD116 AD204
 """The weights of a pointwise policy lie in one buffer in shards, each of which is stepped as a part of its own."""
+
 import torch
 from torch import nn
 

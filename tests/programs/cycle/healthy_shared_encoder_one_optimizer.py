@@ -1,5 +1,6 @@
 # guards: AD112
 """Two heads on one encoder under one optimizer with groups."""
+
 import torch
 import torch.nn as nn
 

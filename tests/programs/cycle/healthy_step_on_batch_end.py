@@ -1,5 +1,6 @@
 # guards: AD103
 """A trainer that clears when a batch begins and steps when it ends."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD120
 """Stochastic weight averaging with its own schedule and batch-norm recalibration."""
+
 import torch
 from torch import nn
 from torch.optim.swa_utils import SWALR, AveragedModel, update_bn

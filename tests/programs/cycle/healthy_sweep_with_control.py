@@ -1,5 +1,6 @@
 # guards: AD110
 """A sweep over learning rates in one process, with rate 0 as the control."""
+
 import torch
 from torch import nn
 

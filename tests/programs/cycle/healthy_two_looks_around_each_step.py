@@ -1,5 +1,6 @@
 # guards: AD102
 """Slow and fast weights around an ascent and a descent: the gradients of the ascent are used, cleared and not stepped."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD113 AD304
 """An autoencoder with two losses over one graph, each with its own backward before one step."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD116 AD204
 """A damped Newton-like method works on the vector of all weights and writes it back into the layers of a survival model."""
+
 import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -18,4 +19,6 @@ for _ in range(30):
     with torch.no_grad():
         slope = torch.cat([weight.grad.flatten() for weight in hazard.parameters()])
         scale.mul_(0.9).add_(slope.square(), alpha=0.1)
-        vector_to_parameters(parameters_to_vector(hazard.parameters()) - 0.02 * slope / scale.sqrt(), hazard.parameters())
+        vector_to_parameters(
+            parameters_to_vector(hazard.parameters()) - 0.02 * slope / scale.sqrt(), hazard.parameters()
+        )

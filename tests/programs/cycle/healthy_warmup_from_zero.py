@@ -1,5 +1,6 @@
 # guards: AD110
 """A warm-up that starts at a rate of 0 and rises."""
+
 import torch
 from torch import nn
 

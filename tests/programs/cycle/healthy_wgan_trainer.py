@@ -1,5 +1,6 @@
 # guards: AD101
 """WGAN with weight clipping in a trainer class; the critic's leftovers are cleared before they could be used."""
+
 import torch
 from torch import nn
 

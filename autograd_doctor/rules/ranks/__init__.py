@@ -1,0 +1,1 @@
+"""Rules of several processes (AD9xx), which compare what ranks have recorded."""

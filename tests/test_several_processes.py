@@ -1,0 +1,206 @@
+"""Whole programs of two ranks and more, started by each launcher: found out, left in peace, and always ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.harness import RANKS, ROOT, marks
+
+ENDS = 300
+REPLICAS, SPAWNED = RANKS / "replicas.py", RANKS / "spawned.py"
+MISBEHAVES = dict(marks(REPLICAS.read_text()))["AD599"]
+HANGS = next(n for n, line in enumerate(REPLICAS.read_text().splitlines(), 1) if line.endswith("# <- hangs"))
+
+
+class Checked(NamedTuple):
+    """A check that has ended: its report, its exit code, and what was printed beside the report."""
+
+    report: dict[str, Any]
+    code: int
+    printed: str
+
+    @property
+    def codes(self) -> list[tuple[str, list[int]]]:
+        """What was found, with the ranks that have it."""
+        return [(finding["code"], finding["ranks"]) for finding in self.report["findings"]]
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """A command in a folder, from which nothing is left of what it has started."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TEST_OF": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=ENDS)
+    sign = f"TEST_OF={folder}".encode()
+    left = [each.parent.name for each in Path("/proc").glob("[0-9]*/environ") if sign in _read(each)]
+    assert left == [], done.stderr
+    return done
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def doctor(*options: str) -> list[str]:
+    return [sys.executable, "-m", "autograd_doctor", "check", "--isolated", "--seconds", "0", *options]
+
+
+def checked(folder: Path, *options: str) -> Checked:
+    """A check, which leaves no file."""
+    report = folder / "report.json"
+    done = run(folder, *doctor("--output-format", f"json:{report}", *options))
+    assert report.is_file(), done.stderr
+    assert [path.name for path in folder.iterdir()] == ["report.json"]
+    return Checked(json.loads(report.read_text()), done.returncode, done.stdout + done.stderr)
+
+
+def assert_healthy(found: Checked, *, least: int = 20) -> None:
+    run = found.report["run"]
+    assert (found.code, found.report["verdict"], found.codes) == (0, "passed", []), found.report["exit_reason"]
+    assert run["ranks"] == [0, 1]
+    assert least <= run["steps"] < 2000
+
+
+# ------------------------------------------------------------------------------------------------- torch's own launcher
+
+
+def test_ranks_of_torchs_launcher_are_judged_together(tmp_path: Path) -> None:
+    assert_healthy(found := checked(tmp_path, "--nproc-per-node", "2", str(REPLICAS)))
+    assert found.report["environment"]["world_size"] == 2
+    assert found.report["run"]["stopped_by"] == "steps"
+
+
+def test_a_fault_of_one_rank_is_that_ranks(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--nproc-per-node", "2", str(REPLICAS), "--fault", "keeps-gradients")
+    assert (found.code, found.codes) == (1, [("AD101", [1])])
+
+
+def test_of_four_ranks_the_first_that_died_tells_how(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--nproc-per-node", "4", str(REPLICAS), "--fault", "raises")
+    assert (found.code, found.codes) == (1, [("AD599", [1])])
+    (crash,) = found.report["findings"]
+    assert crash["location"]["line"] == MISBEHAVES
+    assert crash["evidence"]["steps_before"] == 12
+    assert found.report["run"]["told_by"] == 1
+    assert any(note.endswith("after that") for note in found.report["notes"])
+
+
+def test_a_rank_that_is_killed_is_told_from_those_that_were_left(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--nproc-per-node", "2", str(REPLICAS), "--fault", "is-killed")
+    assert (found.code, found.report["verdict"]) == (3, "program-failed")
+    assert found.report["exit_reason"].startswith("rank 1: the program was killed by SIGKILL after at least ")
+
+
+def test_ranks_that_hang_are_shown_where_they_stand(tmp_path: Path) -> None:
+    options = ("--max-seconds", "12", "--nproc-per-node", "2", str(REPLICAS), "--fault", "waits-for-ever")
+    found = checked(tmp_path, *options)
+    assert (found.code, found.report["verdict"], found.report["run"]["stopped_by"]) == (3, "program-failed", "hung")
+    stood = next(note for note in found.report["notes"] if note.startswith("where the ranks stood"))
+    assert f"replicas.py:{HANGS}" in stood
+    assert "rank 0" in stood
+    assert "`_engine_run_backward`" in stood
+
+
+def test_a_rank_that_evaluates_while_the_others_wait_is_no_hang(tmp_path: Path) -> None:
+    options = ("--max-seconds", "12", "--nproc-per-node", "2", str(REPLICAS), "--fault", "evaluates-alone")
+    assert_healthy(checked(tmp_path, *options), least=13)
+
+
+def test_a_rank_that_leaves_early_is_named(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--nproc-per-node", "2", str(REPLICAS), "--fault", "leaves-early")
+    assert found.code in (1, 3)
+    assert any(note.startswith("rank 1 had finished before that, after 1") for note in found.report["notes"])
+
+
+# --------------------------------------------------------------------------------------- what the program itself starts
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork", "forkserver"])
+def test_processes_of_multiprocessing_are_watched_and_loaders_are_not(how: str, tmp_path: Path) -> None:
+    assert_healthy(checked(tmp_path, str(SPAWNED), "--how", how))
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork"])
+def test_a_crash_is_at_its_own_line_and_not_where_processes_were_started(how: str, tmp_path: Path) -> None:
+    found = checked(tmp_path, str(SPAWNED), "--how", how, "--fault", "raises")
+    assert (found.code, found.codes) == (1, [("AD599", [1])])
+    (crash,) = found.report["findings"]
+    assert (crash["location"]["line"], crash["evidence"]["steps_before"]) == (MISBEHAVES, 12)
+
+
+def test_processes_that_wait_for_nobody_are_watched_one_by_one(tmp_path: Path) -> None:
+    assert_healthy(checked(tmp_path, str(RANKS / "hogwild.py")))
+    (tmp_path / "report.json").unlink()
+    found = checked(tmp_path, str(RANKS / "hogwild.py"), "--keeps-gradients")
+    assert (found.code, found.codes) == (1, [("AD101", [1])])
+
+
+def test_a_launcher_that_a_script_starts(tmp_path: Path) -> None:
+    launch = ["torchrun", "--standalone", "--nproc-per-node", "2", str(REPLICAS)]
+    assert_healthy(checked(tmp_path, str(RANKS / "launches.py"), *launch))
+
+
+def test_lightning_with_two_devices(tmp_path: Path) -> None:
+    pytest.importorskip("lightning")
+    assert_healthy(checked(tmp_path, str(RANKS / "lightning_ddp.py")))
+
+
+def test_accelerates_launcher(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    launch = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    assert_healthy(checked(tmp_path, *launch, str(RANKS / "accelerated.py")))
+
+
+@pytest.mark.parametrize("program", ["sharded", "trainer"])
+def test_frameworks_under_torchs_launcher(program: str, tmp_path: Path) -> None:
+    if program == "trainer":
+        pytest.importorskip("transformers")
+    assert_healthy(checked(tmp_path, "--nproc-per-node", "2", str(RANKS / f"{program}.py")))
+
+
+# ------------------------------------------------------------------------------------------------- a foreign launcher
+
+
+def test_ranks_of_another_launcher_leave_traces_that_are_judged_later(tmp_path: Path) -> None:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    check = [*doctor("--rank-reports", "traces")[1:], str(REPLICAS), "--fault", "raises"]
+    done = run(tmp_path, *launcher, *check)
+    assert done.returncode == 1
+    assert "AD599" not in done.stdout
+    left = sorted((tmp_path / "traces").iterdir())
+    assert [path.name.partition(".")[2] for path in left] == ["rank-00000.trace", "rank-00001.trace"]
+    told = run(tmp_path, sys.executable, "-m", "autograd_doctor", "report", "traces", "--output-format", "json")
+    (crash,) = json.loads(told.stdout)["findings"]
+    assert (told.returncode, crash["code"], crash["ranks"]) == (1, "AD599", [1])
+
+
+def test_a_saved_trace_of_several_is_judged_as_they_were(tmp_path: Path) -> None:
+    options = ("--output-format", "json:report.json", "--save-trace", "trace")
+    run(tmp_path, *doctor(*options, str(SPAWNED), "--fault", "keeps-gradients"))
+    told = run(tmp_path, sys.executable, "-m", "autograd_doctor", "report", "trace", "--output-format", "json")
+    again, first = json.loads(told.stdout), json.loads((tmp_path / "report.json").read_text())
+    assert (again["findings"], again["run"], again["exit_reason"]) == (
+        first["findings"],
+        first["run"],
+        first["exit_reason"],
+    )
+    assert first["findings"][0]["ranks"] == [1]
+
+
+# ----------------------------------------------------------------------------------------------------------- mistakes
+
+
+def test_what_torchs_launcher_cannot_start_is_said(tmp_path: Path) -> None:
+    (tmp_path / "pkg.py").write_text("def main(): pass\n")
+    done = run(tmp_path, *doctor("--nproc-per-node", "2", "pkg:main"))
+    assert (done.returncode, "torch's launcher starts only scripts and modules" in done.stderr) == (2, True)
+    done = run(tmp_path, sys.executable, "-m", "autograd_doctor", "report", ".")
+    assert (done.returncode, "no traces of ranks here" in done.stderr) == (2, True)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
 
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
@@ -48,3 +53,33 @@ def _assignments(tree: ast.Module) -> Iterator[ast.Assign]:
         is_new = isinstance(value.left, ast.Call | ast.BinOp)
         if target.id not in asked and (is_itself or is_new):
             yield node
+
+
+def learn_the_same(source: str, twin: str) -> bool | None:
+    """Whether a source and its twin end with the same values; None where torch does not let the twin be written so."""
+    before, after = _learned(source), _learned(twin)
+    return None if after is None else _are_equal(before, after)
+
+
+def _learned(source: str) -> list[torch.Tensor] | None:
+    """The tensors and parameters that a script ends with, None where it fails."""
+    script: dict[str, Any] = {"__name__": "__main__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exec(compile(source, "train.py", "exec"), script)
+        except Exception:
+            return None
+    modules = (each for each in script.values() if isinstance(each, nn.Module))
+    return [
+        *(each.detach() for each in script.values() if isinstance(each, torch.Tensor)),
+        *(parameter.detach() for module in modules for parameter in module.parameters()),
+    ]
+
+
+def _are_equal(ones: list[torch.Tensor] | None, others: list[torch.Tensor]) -> bool:
+    return ones is not None and len(ones) == len(others) and all(map(_is_same, ones, others))
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(torch.nan_to_num(one), torch.nan_to_num(other))

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import os
-import warnings
+from functools import cache
 from typing import Any
-from zlib import crc32
 
 import pytest
-import torch
-from torch import nn
 
+from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.session import needed_for
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
 from tests.harness import answered, body_of, check_program, summary
-from tests.in_place import in_place
+from tests.in_place import in_place, learn_the_same
 
-EVERY = int(os.environ.get("IN_PLACE_EVERY", "4"))
-"""Of the examples of rules that follow values, one in so many."""
 SAME = [
     ("x = f(a) * 2  # <- AD101", "x = (f(a)); x *= (2)  # <- AD101"),
     ("x = x - g(y)", "x -= (g(y))"),
@@ -41,56 +36,29 @@ def test_what_may_belong_to_another_name_is_left(source: str) -> None:
 
 
 def _follows_values(rule: Rule) -> bool:
-    kinds = needed_for(event.__name__ for event in rule.needs)
-    return any("value_table(" in inspect.getsource(kind) for kind in kinds)
+    return any(_has_value_table(kind) for kind in needed_for(event.__name__ for event in rule.needs))
+
+
+@cache
+def _has_value_table(kind: type[Instrument]) -> bool:
+    return "value_table(" in inspect.getsource(kind)
 
 
 def _twins() -> list[Any]:
     """Examples of rules that follow values, with the same in place."""
     examples = [(rule, each) for rule in all_rules() if _follows_values(rule) for each in (*rule.bad, *rule.good)]
     sources = [(f"{rule.code}-{each.__name__}", body_of(each)) for rule, each in examples]
-    chosen = [(name, source) for name, source in sources if crc32(name.encode()) % EVERY == 0]
-    return [pytest.param(source, twin, id=name) for name, source in chosen if (twin := in_place(source)) != source]
+    return [pytest.param(source, twin, id=name) for name, source in sources if (twin := in_place(source)) != source]
 
 
 @pytest.mark.parametrize(("source", "twin"), _twins())
 def test_the_same_is_found_in_a_program_that_is_written_in_place(source: str, twin: str) -> None:
     """Or torch does not let it be written so, and both the program and the test end there."""
-    are_equal = answered(_learn_the_same, source, twin)
+    are_equal = answered(learn_the_same, source, twin)
     assert are_equal in (None, True)
     if are_equal:
         expected, found = check_program(source), check_program(twin)
         assert _said(found) == _said(expected), summary(found)
-
-
-def _learn_the_same(source: str, twin: str) -> bool | None:
-    """None where torch does not let the twin be written so."""
-    before, after = _learned(source), _learned(twin)
-    return None if after is None else _are_equal(before, after)
-
-
-def _learned(source: str) -> list[torch.Tensor] | None:
-    """The tensors and parameters that a script ends with, None where it fails."""
-    script: dict[str, Any] = {"__name__": "__main__"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            exec(compile(source, "train.py", "exec"), script)
-        except Exception:
-            return None
-    modules = (each for each in script.values() if isinstance(each, nn.Module))
-    return [
-        *(each.detach() for each in script.values() if isinstance(each, torch.Tensor)),
-        *(parameter.detach() for module in modules for parameter in module.parameters()),
-    ]
-
-
-def _are_equal(ones: list[torch.Tensor] | None, others: list[torch.Tensor]) -> bool:
-    return ones is not None and len(ones) == len(others) and all(map(_is_same, ones, others))
-
-
-def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and torch.equal(torch.nan_to_num(one), torch.nan_to_num(other))
 
 
 def _said(report: Report) -> list[tuple[str, int]]:

@@ -19,7 +19,7 @@ from tests.harness import ROOT, _server, programs
 
 STEPLESS = {"model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
-EVERY = int(os.environ.get("BITWISE_EVERY", "12"))
+EVERY = int(os.environ.get("BITWISE_EVERY", "24"))
 """Of the programs of the tests, one in so many: all of them, with 1, take about an hour."""
 PROGRAMS = [
     *sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.name not in STEPLESS),

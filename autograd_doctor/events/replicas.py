@@ -6,6 +6,18 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 
 
+class ModelWrapped(Event, frozen=True):
+    """`DistributedDataParallel` was given a model at this line.
+
+    reduced: the parameters whose gradients it averages, as torch counts them. finds_unused: it looks in each step for
+    those that took no part.
+    """
+
+    location: Location | None
+    reduced: list[int]
+    finds_unused: bool
+
+
 class ReplicasRead(Event, frozen=True):
     """The parameters of a model that `DistributedDataParallel` keeps alike, read after `step` steps.
 

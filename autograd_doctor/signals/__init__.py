@@ -30,6 +30,7 @@ from autograd_doctor.signals.signal import Seam
 from autograd_doctor.signals.states import States
 from autograd_doctor.signals.transforms import Transforms
 from autograd_doctor.signals.warned import Warnings
+from autograd_doctor.signals.wrapping import Wrapping
 
 
 class Signals:
@@ -62,6 +63,7 @@ class Signals:
         self.seeds = Seeds(guard)
         self.warned = Warnings(guard)
         self.distributions = Distributions(guard)
+        self.wrapping = Wrapping(guard)
         self.checkpoints = Checkpoints(guard, self.operations)
 
     @property

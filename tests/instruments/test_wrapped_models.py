@@ -37,8 +37,7 @@ def test_what_is_frozen_before_is_left_out_and_what_is_frozen_afterwards_is_not(
         model = DistributedDataParallel(layers)
         layers["first"].requires_grad_(False)
         model.module["second"](torch.ones(1, 2)).sum().backward()
-    path = "model.module"
-    assert reduced(events) == [[f"{path}.first.weight", f"{path}.first.bias", f"{path}.second.weight"]]
+    assert reduced(events) == [["layers.first.weight", "layers.first.bias", "layers.second.weight"]]
 
 
 def test_a_layer_at_two_places_counts_once() -> None:

@@ -6,27 +6,32 @@ from collections.abc import Sequence
 
 import pytest
 
-from autograd_doctor.events.ranks import CollectiveCalled, RankStood
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.replicas import CollectiveCalled
 from autograd_doctor.events.run import ProgramRaised, RecordingStarted, RunEnded, StackFrame
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.judging.standing import stood
+from autograd_doctor.judging.standing import standing
 from autograd_doctor.members import Member
 from autograd_doctor.plan import Outcome
 from autograd_doctor.rules.ranks.rank_hangs import RULE
-from autograd_doctor.trace import Ranked, Ranks, Trace
+from autograd_doctor.trace import Ranked, Ranks, Standing, Trace
 
 BACKWARD, SUM, OTHER = (Location(path="train.py", line=line) for line in (10, 20, 30))
-WAITS = RankStood(step=9, how="waits", location=BACKWARD)
+WAITS = Standing(step=9, how="waits", location=BACKWARD)
 
 
 def called(step: int, at: Location = SUM, name: str = "all_reduce") -> CollectiveCalled:
     return CollectiveCalled(step=step, collective=name, location=at)
 
 
-def found(*ranks: Sequence[CollectiveCalled | RankStood]) -> list[Finding]:
-    traces = (Ranked(number, Trace.of_events(*events)) for number, events in enumerate(ranks))
+def found(*ranks: Sequence[CollectiveCalled | Standing]) -> list[Finding]:
+    """What is found of ranks, of each of which calls are given, and last where it stood."""
+    ranked = []
+    for number, (*calls, stood) in enumerate(ranks):
+        assert isinstance(stood, Standing)
+        ranked.append(Ranked(number, Trace.of_events(*(call for call in calls if isinstance(call, Event))), stood))
     assert RULE.examine_ranks is not None
-    return list(RULE.examine_ranks(Ranks(tuple(traces)), RULE.defaults))
+    return list(RULE.examine_ranks(Ranks(tuple(ranked)), RULE.defaults))
 
 
 def test_a_call_that_the_other_does_not_make_is_the_fault() -> None:
@@ -51,28 +56,28 @@ def test_ranks_that_all_wait_at_the_same_place_wait_for_something_else() -> None
 
 
 def test_backwards_of_different_steps_do_not_meet() -> None:
-    [finding] = found([WAITS], [RankStood(step=8, how="waits", location=BACKWARD)])
+    [finding] = found([WAITS], [Standing(step=8, how="waits", location=BACKWARD)])
     assert finding.message == "rank 1 waits in step 9 while rank 0 waits in step 10"
 
 
 @pytest.mark.parametrize("how", ["works", "broke off"])
 def test_nothing_is_said_where_one_works_or_died_of_something_else(how: str) -> None:
-    assert found([WAITS], [RankStood(step=3, how=how)]) == []  # type: ignore[arg-type]
+    assert found([WAITS], [Standing(step=3, how=how)]) == []  # type: ignore[arg-type]
 
 
 def test_a_rank_that_had_ended_is_waited_for_in_vain() -> None:
-    lost = RankStood(step=9, how="lost", location=BACKWARD)
-    [finding] = found([lost], [RankStood(step=8, how="ended")])
+    lost = Standing(step=9, how="lost", location=BACKWARD)
+    [finding] = found([lost], [Standing(step=8, how="ended")])
     assert finding.message == "rank 0 waits in step 10 for rank 1, which came to its end after 8 steps"
 
 
 def test_a_rank_that_went_further_before_it_ended_is_not_why_another_was_lost() -> None:
-    lost = RankStood(step=9, how="lost", location=BACKWARD)
-    assert found([lost], [RankStood(step=20, how="ended")]) == []
+    lost = Standing(step=9, how="lost", location=BACKWARD)
+    assert found([lost], [Standing(step=20, how="ended")]) == []
 
 
 def test_what_does_not_fit_aborts_and_needs_a_call_to_blame() -> None:
-    aborted, lost = RankStood(step=9, how="aborted"), RankStood(step=9, how="lost", location=BACKWARD)
+    aborted, lost = Standing(step=9, how="aborted"), Standing(step=9, how="lost", location=BACKWARD)
     assert found([aborted], [lost]) == []
     [finding] = found([called(9), aborted], [lost])
     assert finding.location == SUM
@@ -100,18 +105,18 @@ Thread 0x2 (most recent call first):
     [("distributed/distributed_c10d.py", "waits"), ("autograd/graph.py", "waits"), ("utils/data/fetch.py", "works")],
 )
 def test_a_rank_waits_if_torch_is_in_a_collective_or_a_backward(inner: str, how: str) -> None:
-    told = stood(member(stacks=FRAMES.format(inner=inner)))
+    told = standing(member(stacks=FRAMES.format(inner=inner)))
     assert (told.how, told.location) == (how, Location(path="/home/me/train.py", line=10, function="main"))
 
 
 def test_a_rank_that_was_ended_by_others_is_known_by_the_words_of_its_transport() -> None:
     at = StackFrame(location=BACKWARD, own=True)
     closed = ProgramRaised(kind="RuntimeError", message="Connection closed by peer [::1]:3", frames=[at], time=3.0)
-    told = stood(member(closed, RunEnded(reason="raised", exit_code=1)))
+    told = standing(member(closed, RunEnded(reason="raised", exit_code=1)))
     assert (told.how, told.location) == ("lost", BACKWARD)
 
 
 def test_a_rank_that_ended_or_was_aborted() -> None:
-    assert stood(member(RunEnded(reason="finished", exit_code=0, time=2.0))).how == "ended"
-    assert stood(member(signal=6)).how == "aborted"
-    assert stood(member(signal=9)).how == "broke off"
+    assert standing(member(RunEnded(reason="finished", exit_code=0, time=2.0))).how == "ended"
+    assert standing(member(signal=6)).how == "aborted"
+    assert standing(member(signal=9)).how == "broke off"

@@ -10,12 +10,12 @@ import msgspec
 from autograd_doctor.findings import SEVERITIES, ExitCode, Finding, Number
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.judging.examination import NOT_COMPARED, rule_crashed
-from autograd_doctor.judging.standing import Standing, standing, stood
+from autograd_doctor.judging.standing import Stood, in_words, standing
 from autograd_doctor.judging.verdict import faults
 from autograd_doctor.members import Death, Member, death, ended_well_at, was_left
 from autograd_doctor.report import Checks, Report, ReportedFinding, Statistics
 from autograd_doctor.rules import Rule
-from autograd_doctor.trace import Ranked, Ranks, Trace
+from autograd_doctor.trace import Ranked, Ranks
 from autograd_doctor.wording import plural
 
 _WORSE = (ExitCode.OK, ExitCode.NOT_JUDGED, ExitCode.PROGRAM_FAILED, ExitCode.FINDINGS, ExitCode.USAGE)
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     death: Death | None = None
     left: bool = False
     ended_at: float | None = None
-    stood: Standing = Standing("")
+    stood: Stood = Stood("")
 
 
 def judge_together(
@@ -57,10 +57,10 @@ def judge_together(
     teller: Member | None = None
     kept = [rule for rule in rules if rule.examine_ranks is not None]
     for member in members:
-        ended = (death(member), was_left(member), ended_well_at(member), standing(member))
+        ended = (death(member), was_left(member), ended_well_at(member), in_words(member))
         parts.append(Part(member.rank, member.size, judge(member, ()), *ended))
         seen = member.trace.only(event for rule in kept for event in rule.needs)
-        ranked.append(Ranked(member.rank, Trace((*seen.events, stood(member)))))
+        ranked.append(Ranked(member.rank, seen, standing(member)))
         if teller is None or _teller(parts).rank == member.rank:
             teller = member
     between = list(_between(Ranks(tuple(ranked)), kept, tunables))

@@ -8,10 +8,10 @@ import signal
 from pathlib import PurePath
 from typing import NamedTuple
 
-from autograd_doctor.events.ranks import RankStood
 from autograd_doctor.events.run import RunStarted
 from autograd_doctor.findings import Location
 from autograd_doctor.members import Member, death, ended_well_at
+from autograd_doctor.trace import Standing
 from autograd_doctor.views.crash import died_of
 from autograd_doctor.wording import plural
 
@@ -20,7 +20,7 @@ _WAITS_IN = ("/torch/distributed/", "/torch/autograd/graph.py")
 """Where torch calls collectives, its own during a backward among them."""
 
 
-class Standing(NamedTuple):
+class Stood(NamedTuple):
     """In words, empty if it is not known; and whether it was the program's own line, and not a library's."""
 
     said: str
@@ -33,38 +33,38 @@ class _Frame(NamedTuple):
     function: str
 
 
-def standing(member: Member) -> Standing:
+def in_words(member: Member) -> Stood:
     """The line of the program, the function of a library that it was in, and how many steps it had taken."""
     frames = _frames(member)
     if not frames:
-        return Standing("")
+        return Stood("")
     cwd = next((started.cwd for started in member.trace.of(RunStarted)), "/")
     own = next((frame for frame in frames if not _is_library(frame.file)), None)
     inner = frames[0]
     steps = plural(member.trace.steps_by_optimizer.total(), "step")
     if own is None:
-        return Standing(f"in `{inner.function}` ({inner.file}:{inner.line}) after {steps}")
+        return Stood(f"in `{inner.function}` ({inner.file}:{inner.line}) after {steps}")
     path = PurePath(own.file)
     where = f"at {path.relative_to(cwd) if path.is_relative_to(cwd) else path}:{own.line}"
-    return Standing(f"{where}{'' if own is inner else f' in `{inner.function}`'} after {steps}", own is inner)
+    return Stood(f"{where}{'' if own is inner else f' in `{inner.function}`'} after {steps}", own is inner)
 
 
-def stood(member: Member) -> RankStood:
-    """The same as an event, also of a rank that had ended."""
+def standing(member: Member) -> Standing:
+    """The same for rules that compare ranks, also of one that had ended."""
     step = member.trace.steps_taken
     if ended_well_at(member) is not None:
-        return RankStood(step=step, how="ended")
+        return Standing(step=step, how="ended")
     died, lost = death(member), died_of(member.trace, "lost_peer")
     if died is not None and lost is not None:
-        return RankStood(step=step, how="lost", location=lost.location)
+        return Standing(step=step, how="lost", location=lost.location)
     if died is not None and member.outcome.signal == signal.SIGABRT:
-        return RankStood(step=step, how="aborted")
+        return Standing(step=step, how="aborted")
     frames = _frames(member)
     own = next((number for number, frame in enumerate(frames) if not _is_library(frame.file)), None)
     if died is not None or own is None:
-        return RankStood(step=step, how="broke off")
+        return Standing(step=step, how="broke off")
     waits = any(part in frame.file for frame in frames[:own] for part in _WAITS_IN)
-    return RankStood(step=step, how="waits" if waits else "works", location=_location(frames[own]))
+    return Standing(step=step, how="waits" if waits else "works", location=_location(frames[own]))
 
 
 def _frames(member: Member) -> list[_Frame]:

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from autograd_doctor.events.ranks import CollectiveCalled
+from autograd_doctor.events.replicas import CollectiveCalled
 from autograd_doctor.instruments.ranks.collective_calls import CollectiveCalls
 from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from tests.watching import Recorded, watching

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.ranks import CollectiveCalled
+from autograd_doctor.events.replicas import CollectiveCalled
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import NamedTuple
 
-from autograd_doctor.events.ranks import CollectiveCalled, RankStood
+from autograd_doctor.events.replicas import CollectiveCalled
 from autograd_doctor.findings import Evidence, Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.trace import Ranks, Trace
+from autograd_doctor.trace import Ranks, Standing, Trace
 from autograd_doctor.wording import plural
 
-_Stood = Mapping[int, RankStood]
+_Stood = Mapping[int, Standing]
 _SAME_NUMBER = (
     "give every rank as many batches as the others (`DistributedSampler`, `drop_last=True`, or the context manager "
     "`Join`), and let none skip a backward by itself"
@@ -34,7 +34,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
-    stood = {ranked.rank: each for ranked in ranks.all for each in ranked.trace.of(RankStood)}
+    stood = {ranked.rank: ranked.stood for ranked in ranks.all}
     waiting = {rank: each for rank, each in stood.items() if each.how in ("waits", "lost")}
     gone = {rank: each for rank, each in stood.items() if each.how == "ended"}
     aborted = {rank: each for rank, each in stood.items() if each.how == "aborted"}
@@ -54,7 +54,7 @@ def _left_before(gone: _Stood, waiting: _Stood) -> bool:
     return max(each.step for each in gone.values()) <= min(each.step for each in waiting.values())
 
 
-def _where(stood: RankStood) -> tuple[int, int]:
+def _where(stood: Standing) -> tuple[int, int]:
     return stood.step, stood.location.line if stood.location else 0
 
 

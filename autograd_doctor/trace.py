@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from sys import maxsize
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed, IdleOutputSeen
 from autograd_doctor.events.event import Event
@@ -34,11 +34,25 @@ _STAGE = 10
 
 
 @dataclass(frozen=True)
+class Standing:
+    """How a rank ended, or where it stood when all were ended because none went on.
+
+    how: "waits" in a collective, or for gradients of others; "works" at something else; "lost" a peer while it waited;
+    "aborted" by a library, as where what two ranks send one another does not fit; "ended" well; "broke off" otherwise.
+    """
+
+    how: Literal["waits", "works", "lost", "aborted", "ended", "broke off"]
+    step: int = 0
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
 class Ranked:
-    """What rules that compare ranks read of one of them: the events that they need, and which rank it is."""
+    """What rules that compare ranks read of one of them: the events that they need, which rank it is, and its end."""
 
     rank: int
     trace: Trace
+    stood: Standing = Standing("ended")
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["BLESS"] = "1"
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are processors: a tenth of the time goes to tests that wait for a limit of time."""
     return (os.cpu_count() or 1) + 1

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from typing import get_args
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.events.errors import OperationFailed
@@ -100,6 +103,25 @@ def differentiates_twice() -> None:
     loss = x.exp().sum()
     torch.autograd.grad(loss, x)
     torch.autograd.grad(loss, x)
+
+
+class Half(nn.Bilinear):
+    """A layer whose bias no output depends on."""
+
+    def forward(self, x):
+        return x @ self.weight[0]
+
+
+@raises("unfinished_reduction")
+def leaves_a_layer_out() -> None:
+    with tempfile.TemporaryDirectory() as meeting:
+        dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=0, world_size=1)
+        layers = DistributedDataParallel(Half(2, 2, 2))
+        try:
+            layers(torch.ones(2)).sum().backward()
+            layers(torch.ones(2))
+        finally:
+            dist.destroy_process_group()
 
 
 @raises("non_scalar")

@@ -20,7 +20,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import CheckEnded, ProgramRaised, RecordingStarted, RunEnded, RunStarted
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.judging.several_ranks import Part, judge_together, together
-from autograd_doctor.judging.standing import Standing
+from autograd_doctor.judging.standing import Stood
 from autograd_doctor.members import Death, Member, death, numbered, parted
 from autograd_doctor.plan import Outcome, Ranks, Target
 from autograd_doctor.ranks import ALONE, Talk, this_rank
@@ -250,8 +250,8 @@ def test_the_first_that_died_tells_and_what_the_others_died_of_is_a_consequence(
 def test_where_ranks_stood_is_told_and_the_one_at_a_line_of_its_own_tells() -> None:
     hung = judged([*training(5, reason=None), RunEnded(reason="hung")], rule())
     parts = [
-        Part(0, 2, hung, stood=Standing("at a.py:3 in `wait`")),
-        Part(1, 2, hung, stood=Standing("at a.py:2", True)),
+        Part(0, 2, hung, stood=Stood("at a.py:3 in `wait`")),
+        Part(1, 2, hung, stood=Stood("at a.py:2", True)),
     ]
     report = together(parts, fail_on="error")
     assert (report.verdict, report.run.told_by) == ("program-failed", 1)

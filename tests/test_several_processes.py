@@ -136,6 +136,14 @@ def test_a_crash_is_at_its_own_line_and_not_where_processes_were_started(how: st
     assert (crash["location"]["line"], crash["evidence"]["steps_before"]) == (MISBEHAVES, 12)
 
 
+def test_a_branch_that_one_rank_takes_alone(tmp_path: Path) -> None:
+    found = checked(tmp_path, str(RANKS / "branches.py"))
+    assert (found.code, found.codes) == (1, [("AD904", [1])])
+    [finding] = found.report["findings"]
+    assert finding["evidence"]["parameters_without_gradient"] == 2
+    assert finding["location"]["line"] == dict(marks((RANKS / "branches.py").read_text()))["AD904"]
+
+
 def test_processes_that_wait_for_nobody_are_watched_one_by_one(tmp_path: Path) -> None:
     assert_healthy(checked(tmp_path, str(RANKS / "hogwild.py")))
     (tmp_path / "report.json").unlink()

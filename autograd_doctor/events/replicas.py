@@ -1,9 +1,28 @@
-"""Events of models that several ranks hold the same of."""
+"""Events of training on several ranks: models that they hold the same of, and the collectives in which they meet."""
 
 from __future__ import annotations
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
+
+
+class CollectiveCalled(Event, frozen=True):
+    """The program called a collective on all ranks, after `step` steps: the first such call of a line in that step."""
+
+    collective: str
+    location: Location | None
+
+
+class ModelWrapped(Event, frozen=True):
+    """`DistributedDataParallel` was given a model at this line.
+
+    reduced: the parameters whose gradients it averages, as torch counts them. finds_unused: it looks in each step for
+    those that took no part.
+    """
+
+    location: Location | None
+    reduced: list[int]
+    finds_unused: bool
 
 
 class ReplicasRead(Event, frozen=True):

@@ -10,7 +10,7 @@ import msgspec
 from autograd_doctor.findings import SEVERITIES, ExitCode, Finding, Number
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.judging.examination import NOT_COMPARED, rule_crashed
-from autograd_doctor.judging.standing import Standing, standing
+from autograd_doctor.judging.standing import Stood, in_words, standing
 from autograd_doctor.judging.verdict import faults
 from autograd_doctor.members import Death, Member, death, ended_well_at, was_left
 from autograd_doctor.report import Checks, Report, ReportedFinding, Statistics
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     death: Death | None = None
     left: bool = False
     ended_at: float | None = None
-    stood: Standing = Standing("")
+    stood: Stood = Stood("")
 
 
 def judge_together(
@@ -57,9 +57,10 @@ def judge_together(
     teller: Member | None = None
     kept = [rule for rule in rules if rule.examine_ranks is not None]
     for member in members:
-        ended = (death(member), was_left(member), ended_well_at(member), standing(member))
+        ended = (death(member), was_left(member), ended_well_at(member), in_words(member))
         parts.append(Part(member.rank, member.size, judge(member, ()), *ended))
-        ranked.append(Ranked(member.rank, member.trace.only(event for rule in kept for event in rule.needs)))
+        seen = member.trace.only(event for rule in kept for event in rule.needs)
+        ranked.append(Ranked(member.rank, seen, standing(member)))
         if teller is None or _teller(parts).rank == member.rank:
             teller = member
     between = list(_between(Ranks(tuple(ranked)), kept, tunables))

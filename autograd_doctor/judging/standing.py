@@ -1,41 +1,80 @@
-"""Where a process stood when it hung, or when others did, in one line."""
+"""How a process ended, or where it stood when it hung or others did: in one line, and for rules that compare ranks."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 from pathlib import PurePath
 from typing import NamedTuple
 
 from autograd_doctor.events.run import RunStarted
-from autograd_doctor.members import Member
+from autograd_doctor.findings import Location
+from autograd_doctor.members import Member, death, ended_well_at
+from autograd_doctor.trace import Standing
+from autograd_doctor.views.crash import died_of
 from autograd_doctor.wording import plural
 
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE)
+_WAITS_IN = ("/torch/distributed/", "/torch/autograd/graph.py")
+"""Where torch calls collectives, its own during a backward among them."""
 
 
-class Standing(NamedTuple):
+class Stood(NamedTuple):
     """In words, empty if it is not known; and whether it was the program's own line, and not a library's."""
 
     said: str
     own: bool = False
 
 
-def standing(member: Member) -> Standing:
+class _Frame(NamedTuple):
+    file: str
+    line: int
+    function: str
+
+
+def in_words(member: Member) -> Stood:
     """The line of the program, the function of a library that it was in, and how many steps it had taken."""
-    frames = _FRAME.findall(member.stacks.rpartition("\n\n")[2])
+    frames = _frames(member)
     if not frames:
-        return Standing("")
+        return Stood("")
     cwd = next((started.cwd for started in member.trace.of(RunStarted)), "/")
-    own = next(((file, line) for file, line, _ in frames if not _is_library(file)), None)
+    own = next((frame for frame in frames if not _is_library(frame.file)), None)
     inner = frames[0]
     steps = plural(member.trace.steps_by_optimizer.total(), "step")
     if own is None:
-        return Standing(f"in `{inner[2]}` ({inner[0]}:{inner[1]}) after {steps}")
-    path = PurePath(own[0])
-    where = f"at {path.relative_to(cwd) if path.is_relative_to(cwd) else path}:{own[1]}"
-    is_own = (inner[0], inner[1]) == own
-    return Standing(f"{where}{'' if is_own else f' in `{inner[2]}`'} after {steps}", is_own)
+        return Stood(f"in `{inner.function}` ({inner.file}:{inner.line}) after {steps}")
+    path = PurePath(own.file)
+    where = f"at {path.relative_to(cwd) if path.is_relative_to(cwd) else path}:{own.line}"
+    return Stood(f"{where}{'' if own is inner else f' in `{inner.function}`'} after {steps}", own is inner)
+
+
+def standing(member: Member) -> Standing:
+    """The same for rules that compare ranks, also of one that had ended."""
+    step = member.trace.steps_taken
+    if ended_well_at(member) is not None:
+        return Standing(step=step, how="ended")
+    died, lost = death(member), died_of(member.trace, "lost_peer")
+    if died is not None and lost is not None:
+        return Standing(step=step, how="lost", location=lost.location)
+    if died is not None and member.outcome.signal == signal.SIGABRT:
+        return Standing(step=step, how="aborted")
+    frames = _frames(member)
+    own = next((number for number, frame in enumerate(frames) if not _is_library(frame.file)), None)
+    if died is not None or own is None:
+        return Standing(step=step, how="broke off")
+    waits = any(part in frame.file for frame in frames[:own] for part in _WAITS_IN)
+    return Standing(step=step, how="waits" if waits else "works", location=_location(frames[own]))
+
+
+def _frames(member: Member) -> list[_Frame]:
+    """Of the main thread, which is the last that is shown, from the innermost one on."""
+    found = _FRAME.findall(member.stacks.rpartition("\n\n")[2])
+    return [_Frame(file, int(line), function) for file, line, function in found]
+
+
+def _location(frame: _Frame) -> Location:
+    return Location(path=frame.file, line=frame.line, function=frame.function)
 
 
 def _is_library(file: str) -> bool:

@@ -16,7 +16,7 @@ _CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": 
 
 _FURTHER: dict[StoppedBy, str] = {"steps": "`--steps` or `--seconds`", "time": "`--max-seconds`"}
 
-_BETWEEN_RANKS = "diverging gradients, the same data on two ranks, ranks waiting for one another"
+_BETWEEN_RANKS = "diverging gradients, the same data on two ranks"
 _WEIGHTS = "AD902"
 """The rule that compares them."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from autograd_doctor.signals.backward import Backward
 from autograd_doctor.signals.checkpoints import Checkpoints
 from autograd_doctor.signals.clipping import Clipping
+from autograd_doctor.signals.collectives import Collectives
 from autograd_doctor.signals.custom_functions import CustomFunctions
 from autograd_doctor.signals.distributions import Distributions
 from autograd_doctor.signals.fetches import Fetches
@@ -30,6 +31,7 @@ from autograd_doctor.signals.signal import Seam
 from autograd_doctor.signals.states import States
 from autograd_doctor.signals.transforms import Transforms
 from autograd_doctor.signals.warned import Warnings
+from autograd_doctor.signals.wrapping import Wrapping
 
 
 class Signals:
@@ -62,6 +64,8 @@ class Signals:
         self.seeds = Seeds(guard)
         self.warned = Warnings(guard)
         self.distributions = Distributions(guard)
+        self.wrapping = Wrapping(guard)
+        self.collectives = Collectives(guard)
         self.checkpoints = Checkpoints(guard, self.operations)
 
     @property

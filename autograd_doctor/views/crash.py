@@ -29,6 +29,8 @@ CrashKind = Literal[
     "inference_tensor",
     "custom_gradient",  # autograd refused what a custom function's backward returned
     "checkpoint",
+    "lost_peer",  # another rank was gone while this one waited for it
+    "unfinished_reduction",  # `DistributedDataParallel` still waited for gradients of the step before
     "single_value",  # a normalisation in training mode found one value to normalise over
     "scaler_without_update",
     "scaler_without_scale",
@@ -59,6 +61,12 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
         ),
         ("inference_tensor", r"[Ii]nference tensor"),
         ("custom_gradient", r"unction \w+Backward returned an (?:incorrect number of gradients|invalid gradient at)"),
+        (
+            "lost_peer",
+            r"Connection (?:closed|reset) by (?:remote )?peer|remote process exited|"
+            r"Timed out waiting \d+ms for (?:recv|send)",
+        ),
+        ("unfinished_reduction", r"Expected to have finished reduction in the prior iteration"),
         ("single_value", r"Expected more than 1 value per channel when training"),
         ("scaler_without_update", r"has already been called .*since the last update"),
         ("scaler_without_scale", r"_scale is None"),

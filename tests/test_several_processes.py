@@ -166,6 +166,12 @@ def test_frameworks_under_torchs_launcher(program: str, tmp_path: Path) -> None:
     assert_healthy(checked(tmp_path, "--nproc-per-node", "2", str(RANKS / f"{program}.py")))
 
 
+def test_a_function_that_all_ranks_call_is_never_called_by_one_alone(tmp_path: Path) -> None:
+    assert_healthy(found := checked(tmp_path, "--nproc-per-node", "2", str(RANKS / "tensor_parallel.py")))
+    reason = "the gradient of `{}` was not judged (other processes may take part in it)"
+    assert found.report["checks"]["skipped"]["AD507"] == f"{reason.format('Copy')}; {reason.format('Reduce')}"
+
+
 # ------------------------------------------------------------------------------------------------- a foreign launcher
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from autograd_doctor.events.replicas import ReplicasRead
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, norms
 from autograd_doctor.reading.variable_names import variable_name
@@ -51,7 +51,7 @@ class Replicas(Instrument):
             self._read(course.steps)
 
     def _read(self, step: int) -> None:
-        if step in _READ_AFTER and _has_group():
+        if step in _READ_AFTER and is_one_of_several():
             for wrapper in _wrappers():
                 self._tell(wrapper, step)
 
@@ -76,12 +76,6 @@ class Replicas(Instrument):
                 stepped_at=self._course.updated_at(tensors[0]) if tensors else None,
             )
         )
-
-
-def _has_group() -> bool:
-    distributed = sys.modules.get("torch.distributed")
-    known = distributed is not None and distributed.is_available() and distributed.is_initialized()
-    return distributed is not None and known and distributed.get_world_size() > 1
 
 
 def _wrappers() -> Iterator[DistributedDataParallel]:

@@ -90,7 +90,7 @@ def _finding(model: Replicas, apart: list[int], kind: _Kind, *, so_far: bool) ->
     return RULE.finding(
         f"{plural(len(model.ranks), 'rank')} step {model.named(apart)} with gradients that differ since step "
         f"{since}{detail}; the replicas were equal before, and never again",
-        subject=model.met.model,
+        subject=model.met.model or model.met.names[apart[0]],
         location=model.stepped_at(readings[0]),
         help=_HELP[kind],
         severity="warning" if is_unsure else None,

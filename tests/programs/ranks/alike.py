@@ -1,6 +1,7 @@
-"""Ranks that train one model, or one each: `alike.py CASE`. Each case is a way to do so, sick or healthy.
+"""Ranks that train one model, or one each: `alike.py CASE...`. Each case is a way to do so, sick or healthy.
 
-Two processes are forked, which meet by a file. The line on which a fault shows carries its code.
+Two processes are forked, which meet by a file, and go through the cases one after the other. Where the fault of a case
+shows, the line carries its name.
 """
 
 from __future__ import annotations
@@ -434,12 +435,13 @@ def own_heads(rank: int) -> None:
         optimizer.step()
 
 
-def work(rank: int, name: str, meeting: str) -> None:
+def work(rank: int, names: list[str], meeting: str) -> None:
     dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=2)
-    CASES[name](rank)
+    for name in names:
+        CASES[name](rank)
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as meeting:
-        mp.start_processes(work, args=(sys.argv[1], meeting), nprocs=2, start_method="fork")
+        mp.start_processes(work, args=(sys.argv[1:], meeting), nprocs=2, start_method="fork")

@@ -192,7 +192,15 @@ SICK = [
     },
 ]
 HEALTHY = [
-    ["wrapped", "sends_last", "reduces_all", "sums_over_global_counts", "local_steps", "local_steps_of_a_wrapper"],
+    [
+        "wrapped",
+        "sends_last",
+        "reduces_all",
+        "sums_over_global_counts",
+        "local_steps",
+        "local_steps_of_a_wrapper",
+        "compressed",
+    ],
     [
         "local_steps_by_torch",
         "federated",
@@ -227,6 +235,11 @@ def test_nothing_is_said_of_ranks_that_train_as_they_should(cases: list[str], tm
     found = checked(tmp_path, "--steps", "1000", str(ALIKE), *cases)
     assert (found.code, found.codes, found.report["run"]["ranks"]) == (0, [], [0, 1])
     assert {"AD901", "AD902"} <= {*found.report["checks"]["ran"]}
+
+
+def test_a_rank_that_waits_while_the_other_has_seen_enough_did_not_crash(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--steps", "24", str(ALIKE), "rank_zero_probes")
+    assert (found.code, found.report["verdict"], found.codes) == (0, "passed", [])
 
 
 # ------------------------------------------------------------------------------------------------- a foreign launcher

@@ -10,7 +10,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Ranks, Trace
-from autograd_doctor.views.replicas import Replicas, replicas
+from autograd_doctor.views.between_ranks import Replicas, replicas
 from autograd_doctor.wording import plural
 
 _Kind = Literal["late", "bypassed", "held back", "left out", "sometimes"]

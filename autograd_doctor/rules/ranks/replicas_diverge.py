@@ -8,7 +8,7 @@ from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasM
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Ranks, Trace
-from autograd_doctor.views.replicas import Apart, Replicas, replicas
+from autograd_doctor.views.between_ranks import Apart, Replicas, replicas
 from autograd_doctor.wording import plural
 
 

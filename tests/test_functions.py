@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.derivatives import small_copies
-from tests.watching import watching
+from tests.watching import one_of_two, watching
 
 CALLS: list[str] = []
 
@@ -514,6 +515,16 @@ def test_function_with_a_fixed_shape_is_judged_on_all_of_its_input() -> None:
 
 def test_function_without_gradients_is_left_alone() -> None:
     assert watched(lambda: HalfSquare.apply(torch.ones(3))) == []
+
+
+@pytest.mark.parametrize("began", ["before the call", "after it"])
+def test_function_of_a_process_that_is_one_of_several_is_not_called(began: str) -> None:
+    with one_of_two() if began == "before the call" else nullcontext(), watching(Functions) as seen:
+        HalfSquare.apply(inputs(4))
+        with one_of_two() if began == "after it" else nullcontext():
+            seen.find(Functions).finish()
+    (judged,) = seen.of(FunctionJudged)
+    assert (judged.verdict, judged.reason) == ("not judged", "other processes may take part in it")
 
 
 # ------------------------------------------------------------------------------------------- objects besides tensors

@@ -14,7 +14,7 @@ import pytest
 from tests.harness import RANKS, ROOT, marks
 
 ENDS = 300
-REPLICAS, SPAWNED = RANKS / "replicas.py", RANKS / "spawned.py"
+REPLICAS, SPAWNED, ALIKE = RANKS / "replicas.py", RANKS / "spawned.py", RANKS / "alike.py"
 MISBEHAVES = dict(marks(REPLICAS.read_text()))["AD599"]
 HANGS = next(n for n, line in enumerate(REPLICAS.read_text().splitlines(), 1) if line.endswith("# <- hangs"))
 
@@ -172,6 +172,82 @@ def test_frameworks_under_torchs_launcher(program: str, tmp_path: Path) -> None:
     if program == "trainer":
         pytest.importorskip("transformers")
     assert_healthy(checked(tmp_path, "--nproc-per-node", "2", str(RANKS / f"{program}.py")))
+
+
+def test_a_function_that_all_ranks_call_is_never_called_by_one_alone(tmp_path: Path) -> None:
+    assert_healthy(found := checked(tmp_path, "--nproc-per-node", "2", str(RANKS / "tensor_parallel.py")))
+    reason = "the gradient of `{}` was not judged (other processes may take part in it)"
+    assert found.report["checks"]["skipped"]["AD507"] == f"{reason.format('Copy')}; {reason.format('Reduce')}"
+
+
+# ---------------------------------------------------------------------------------- one model on all ranks, or one each
+
+
+SICK = [
+    {
+        "bypassed": ("AD901", "error", "bypassed"),
+        "sends_first": ("AD901", "error", "accumulated"),
+        "leaves_bias_out": ("AD901", "error", "by hand"),
+        "sends_after_the_step": ("AD901", "error", "sends_after_the_step"),
+        "sends_some_steps": ("AD901", "error", "sends_some_steps"),
+        "bypassed_critic": ("AD901", "error", "bypassed_critic"),
+        "reset_on_one_rank": ("AD902", "error", "reset_on_one_rank"),
+        "frozen_on_one_rank": ("AD902", "warning", "frozen_on_one_rank"),
+    },
+    {
+        "never_sends": ("AD901", "error", "accumulated"),
+        "leaves_head_out": ("AD901", "warning", "by hand"),
+    },
+]
+HEALTHY = [
+    [
+        "wrapped",
+        "sends_last",
+        "reduces_all",
+        "sums_over_global_counts",
+        "local_steps",
+        "local_steps_of_a_wrapper",
+        "compressed",
+    ],
+    [
+        "local_steps_by_torch",
+        "federated",
+        "ensemble",
+        "search",
+        "pipeline",
+        "gossip",
+        "models_of_one_name",
+        "own_heads",
+    ],
+]
+
+
+@pytest.mark.parametrize("cases", SICK, ids=["all", "the same lines"])
+def test_replicas_that_part_are_found_where_they_are_stepped(
+    cases: dict[str, tuple[str, str, str]], tmp_path: Path
+) -> None:
+    """Many in one program: each is told by itself, and once."""
+    found = checked(tmp_path, "--steps", "1000", str(ALIKE), *cases)
+    lines = {
+        line.rpartition("# <- ")[2]: number
+        for number, line in enumerate(ALIKE.read_text().splitlines(), 1)
+        if "# <- " in line
+    }
+    wanted = sorted((code, severity, lines[mark], [0, 1]) for code, severity, mark in cases.values())
+    told = found.report["findings"]
+    assert sorted((f["code"], f["severity"], f["location"]["line"], f["ranks"]) for f in told) == wanted
+
+
+@pytest.mark.parametrize("cases", HEALTHY, ids=["together", "apart"])
+def test_nothing_is_said_of_ranks_that_train_as_they_should(cases: list[str], tmp_path: Path) -> None:
+    found = checked(tmp_path, "--steps", "1000", str(ALIKE), *cases)
+    assert (found.code, found.codes, found.report["run"]["ranks"]) == (0, [], [0, 1])
+    assert {"AD901", "AD902"} <= {*found.report["checks"]["ran"]}
+
+
+def test_a_rank_that_waits_while_the_other_has_seen_enough_did_not_crash(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--steps", "24", str(ALIKE), "rank_zero_probes")
+    assert (found.code, found.report["verdict"], found.codes) == (0, "passed", [])
 
 
 # ------------------------------------------------------------------------------------------------- a foreign launcher

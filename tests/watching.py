@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
+import torch.distributed as dist
 from torch.nn.modules import module
 from torch.optim import optimizer
 
@@ -91,3 +92,15 @@ def global_state() -> list[Any]:
         torch.overrides._get_current_function_mode_stack(),
         torch.is_grad_enabled(),
     ]
+
+
+@contextmanager
+def one_of_two() -> Iterator[None]:
+    """This process as the first of two, of which the other one does not exist."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()

@@ -25,19 +25,47 @@ class ModelWrapped(Event, frozen=True):
     finds_unused: bool
 
 
-class ReplicasRead(Event, frozen=True):
-    """The parameters of a model that `DistributedDataParallel` keeps alike, read after `step` steps.
+class ReplicasMet(Event, frozen=True):
+    """Parameters that are stepped together, and that other ranks may hold the same of.
 
-    names: as the wrapper calls them, the same on all ranks. bits: equal where all values are, and hardly ever
-    elsewhere. norms: how long they are. ranks: those that the wrapper keeps alike. apart: they are not meant to be
-    alike at present, because a hook of the program replaces what is communicated, or the last forward was without it.
-    stepped_at: where the last step was taken.
+    replicas: the number by which readings refer to them. model: the name of the wrapper that keeps them alike, "" where
+    they have none. names: in the wrapper, or as the program calls them. sizes: how many values each has. ranks: those
+    that the wrapper keeps alike, or all. trained: somebody steps them; else they merely belong to the same wrapper.
     """
 
+    replicas: int
     model: str
     names: list[str]
-    bits: list[int]
-    norms: list[float]
+    sizes: list[int]
     ranks: list[int]
-    apart: bool = False
+    trained: bool = True
+
+
+class ReplicasRead(Event, frozen=True):
+    """What they held before a step of their own, and the gradients that it was to use.
+
+    taken: the steps of their own before it. bits: equal where all values are, and hardly ever elsewhere; norms: how
+    long they are; both also of gradients, with None where there is none. backwards: how many ran since the step before.
+    sent_last: in the last one the wrapper was not told to send nothing (`no_sync()`). hooked: a hook of the program
+    replaces what the wrapper communicates. stepped_at: where the step is taken.
+    """
+
+    replicas: int
+    taken: int
+    bits: list[int | None]
+    norms: list[float]
+    gradient_bits: list[int | None] = []
+    gradient_norms: list[float] = []
+    backwards: int = 0
+    sent_last: bool = True
+    hooked: bool = False
     stepped_at: Location | None = None
+
+
+class GradientsChangedAfterStep(Event, frozen=True):
+    """Gradients that a step had used were others when they were cleared: of `taken` steps, as `ReplicasRead` has it."""
+
+    replicas: int
+    taken: int
+    gradient_bits: list[int | None]
+    gradient_norms: list[float]

@@ -16,14 +16,18 @@ _CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": 
 
 _FURTHER: dict[StoppedBy, str] = {"steps": "`--steps` or `--seconds`", "time": "`--max-seconds`"}
 
-_BETWEEN_RANKS = "diverging gradients, the same data on two ranks"
-_WEIGHTS = "AD902"
-"""The rule that compares them."""
+_BETWEEN_RANKS = {
+    "weights": "AD902",
+    "gradients": "AD901",
+    "the same data on two ranks": "",
+    "ranks waiting for one another": "AD906",
+}
+"""What shows only where several are compared, and the rule that does so."""
 
 
 def between_ranks(report: Report) -> str:
-    """What shows only where several are compared, and was not."""
-    return _BETWEEN_RANKS if _WEIGHTS in report.checks.ran else f"weights and {_BETWEEN_RANKS}"
+    """What of it was not compared."""
+    return ", ".join(what for what, rule in _BETWEEN_RANKS.items() if rule not in report.checks.ran)
 
 
 def is_function(report: Report) -> bool:

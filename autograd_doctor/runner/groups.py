@@ -7,9 +7,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.signals.patches import Patches
+
+_TO_LET_GO = 0.05
+"""Seconds in which threads of a group let go of what the program gave them, such as hooks that hold the group: the last
+one to do so after the group is gone would wait for itself. Our looks keep them from Python's lock for longer than the
+program alone would."""
 
 
 class Groups:
@@ -37,6 +43,8 @@ class Groups:
         @functools.wraps(original)
         def _update_default_pg(group: Any) -> None:
             self._session.signals.operations.await_threads()
+            if group is None:
+                CLOCK.sleep(_TO_LET_GO)
             original(group)
 
         return _update_default_pg

@@ -54,6 +54,11 @@ class RankStopper(Stopper):
         """Whether the ranks have been told to stop: what fails from then on is a consequence of that."""
         return super().is_stopping or self._word is not None
 
+    def program_over(self) -> None:
+        """One that waits in a collective, having taken fewer steps, fails when the others stop: it hears why."""
+        self._listen()
+        super().program_over()
+
     def over(self) -> None:
         """Stop watching, and let the others know."""
         super().over()

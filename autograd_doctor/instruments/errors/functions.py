@@ -33,6 +33,7 @@ from autograd_doctor.reading.finite_differences import Case, OutOfTime, Patience
 from autograd_doctor.reading.function_signature import argument_names
 from autograd_doctor.reading.held import MOST_ELEMENTS, NotHeld, held, is_plain, is_still
 from autograd_doctor.reading.places import is_own, locate, place
+from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.side_effects import methods, side_effect
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import describe
@@ -54,6 +55,9 @@ _CALLS_LOOKED_AT = 3
 _REFUSED = ("returned an incorrect number of gradients", "returned an invalid gradient")
 _ONCE = "differentiate twice"
 _FAULTS = ("wrong", "differs")
+_SHARED = "other processes may take part in it"
+"""A function that reduces something over all ranks, called by one of them alone, would wait for the others, or get the
+numbers of another call."""
 
 
 @dataclass
@@ -218,6 +222,9 @@ def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
     tensors = [arg for arg in args if _is_tensor(arg)]
     if not met.wanted:
         return
+    if is_one_of_several():
+        met.obstacle = _SHARED
+        return
     if any(tensor.layout is not torch.strided or tensor.is_complex() for tensor in tensors):
         met.obstacle = "it takes sparse or complex tensors"
         return
@@ -255,6 +262,8 @@ def judge_second(case: Case, cls: Any) -> Verdict:
 
 def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdict:
     """Judge on the first inputs that the function accepts."""
+    if is_one_of_several():
+        met.obstacle = _SHARED
     obstacle = met.obstacle
     for inputs in [] if obstacle else met.inputs:
         met.tried = inputs

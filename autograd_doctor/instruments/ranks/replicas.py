@@ -1,91 +1,356 @@
-"""What the replicas of a model hold that `DistributedDataParallel` keeps alike, at the same steps on all ranks."""
+"""What ranks hold of models that are the same on all of them, and the gradients that these are stepped with.
+
+Each model is read by its own steps, so that ranks are compared at the same moment. No collective is called for it:
+traces are compared.
+"""
 
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.replicas import ReplicasRead
+from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
-from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.optimizer_groups import parameters_of
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.process_groups import is_one_of_several
+from autograd_doctor.reading.subclasses import dispatches, gradient_of
 from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.optimizers import StepCall
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.optimizers import ClearCall, StepCall
 
 _READ_AFTER = frozenset({0, *(2**power for power in range(7))})
+"""Steps before which all is read; besides, whenever something else than a step has changed parameters."""
+_MOST_READINGS = 48
 _WAITS_UNTIL = 8
 """Steps up to which an accelerator is waited for: those that are recorded in full on all ranks."""
+_PROBED = 8
+"""Values of a parameter by which it is known whether somebody has changed it since its step."""
+
+_Gradients = tuple[list[int | None], list[float]]
+"""Their bits and their norms; of none where nobody asks for them."""
+
+
+@dataclass(eq=False)
+class _Sent:
+    """How many backwards ran since the last step, and whether the last one was to send gradients to other ranks."""
+
+    backwards: int = 0
+    last: bool = True
+
+    def count(self, sends: bool) -> None:
+        self.backwards += 1
+        self.last = sends
+
+
+@dataclass(eq=False)
+class _Part:
+    """Parameters that are stepped together; `taken`: how often.
+
+    probe: a few of their values as a step has left them. used: the gradients that were read before it.
+    """
+
+    number: int
+    held: IdentityTable[None]
+    size: int
+    wrapped_by: weakref.ref[DistributedDataParallel] | None
+    taken: int = 0
+    readings: int = 0
+    probe: list[torch.Tensor] = field(default_factory=list)
+    used: list[int | None] = field(default_factory=list)
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """Those that live."""
+        return [parameter for parameter, _ in self.held.items()]
+
+    @property
+    def wrapper(self) -> DistributedDataParallel | None:
+        return None if self.wrapped_by is None else self.wrapped_by()
+
+    @property
+    def may_be_read(self) -> bool:
+        """Whether there is anything to be learned that is worth the waiting."""
+        parameters = self.parameters
+        waits = any(map(is_remote, parameters)) and self.taken > _WAITS_UNTIL
+        return len(parameters) == self.size and self.readings < _MOST_READINGS and not waits
 
 
 class Replicas(Instrument):
-    """Reads them before the first step, and ever more seldom. No collective is called: traces are compared."""
+    """Reads them before the first step, ever more seldom, and when they were changed between two steps."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (ReplicasRead,)
+    emits: ClassVar[tuple[type[Event], ...]] = (ReplicasMet, ReplicasRead, GradientsChangedAfterStep)
 
-    def __init__(self, site: Site, course: Course) -> None:
+    def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._course = course
-        self._waits_for_first = True
+        self._names = parameters
+        self._wrappers: IdentityTable[_Sent] = IdentityTable()
+        self._parts: IdentityTable[_Part] = IdentityTable()
+        self._of: IdentityTable[tuple[int, list[_Part]]] = IdentityTable()
+        self._frozen: IdentityTable[_Part] = IdentityTable()
+        self._stepping: list[Optimizer] = []
+        self._count = 0
+        self._by_hand = 0
+        self._has_stepped = False
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.steps.began, self._step_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(signals.backward.began, self._backward_began, bare=True)
+        self.listen(signals.steps.began, self._step_began, bare=True)
+        self.listen(signals.steps.closure_ended, self._closure_ended, bare=True)
+        self.listen(signals.steps.ended, self._step_ended, bare=True)
+        self.listen(signals.clearing.began, self._clearing_began, bare=True)
+        self.listen(self._course.step_taken, self._updated_by_hand, attention=Attention.LIGHT, bare=True)
+
+    def detach(self) -> None:
+        for table in (self._wrappers, self._parts, self._of, self._frozen):
+            table.clear()
+        super().detach()
+
+    # ------------------------------------------------------------------------------------------------------ watching
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        if self._has_stepped:
+            self._has_stepped = False
+            for wrapper, _ in self._wrappers.items():
+                self._wrappers.put(wrapper, _Sent())
+        for wrapper, sent in self._wrappers.items():
+            sent.count(attributes(wrapper).get("require_backward_grad_sync") is not False)
 
     def _step_began(self, call: StepCall) -> None:
-        if self._waits_for_first:
-            self._waits_for_first = False
-            self._read(self._course.steps)
+        """The outer one counts where an optimizer steps inside the step of another, as on a shard."""
+        if call.optimizer in self._stepping:  # an earlier step of it raised, of which its hooks said nothing
+            del self._stepping[self._stepping.index(call.optimizer) :]
+        self._stepping.append(call.optimizer)
+        if len(self._stepping) == 1 and not call.closure and is_one_of_several():
+            self._begin(call.optimizer)
 
-    def _step_taken(self, course: Course) -> None:
-        if course.steps in _READ_AFTER:
-            self._read(course.steps)
+    def _closure_ended(self, call: StepCall) -> None:
+        """The first one in a step has made the gradients, and nothing has moved yet."""
+        if self._stepping == [call.optimizer] and is_one_of_several():
+            self._begin(call.optimizer)
+            self._stepping.append(call.optimizer)
 
-    def _read(self, step: int) -> None:
-        if step in _READ_AFTER and _has_group():
-            for wrapper in _wrappers():
-                self._tell(wrapper, step)
+    def _begin(self, optimizer: Optimizer) -> None:
+        self._has_stepped = True
+        with self._guard.looking():
+            for part in self._parts_of(optimizer):
+                is_due = part.taken in _READ_AFTER or _was_changed(part)
+                part.used = []
+                if is_due and part.may_be_read:
+                    self._read(part, here(), _of_gradients(part.parameters))
+                part.taken += 1
 
-    def _tell(self, wrapper: DistributedDataParallel, step: int) -> None:
-        ignored = attributes(wrapper).get("parameters_to_ignore") or ()
-        held = [(n, p) for n, p in parameters_in(wrapper.module) if n not in ignored and not dispatches(p)]
-        if any(is_remote(parameter) for _, parameter in held) and step > _WAITS_UNTIL:
+    def _step_ended(self, call: StepCall) -> None:
+        if call.optimizer in self._stepping:
+            del self._stepping[self._stepping.index(call.optimizer) :]
+        _, parts = self._of.get(call.optimizer) or (0, [])
+        if parts and not self._stepping:
+            with self._guard.looking():
+                for part in parts:
+                    part.probe = _probe(part) if part.may_be_read else []
+
+    def _clearing_began(self, call: ClearCall) -> None:
+        """What was sent to the others after the step came too late for it."""
+        cleared = call.cleared
+        parts = (
+            (self._of.get(cleared) or (0, []))[1] if is_a(cleared, Optimizer) else [p for _, p in self._parts.items()]
+        )
+        for part in parts:
+            if part.used:
+                with self._guard.looking():
+                    self._look_again(part)
+
+    def _look_again(self, part: _Part) -> None:
+        used, part.used = part.used, []
+        bits, sizes = _of_gradients(part.parameters)
+        if bits != used and len(bits) == len(used):
+            self.emit(
+                GradientsChangedAfterStep(
+                    step=self._course.steps,
+                    replicas=part.number,
+                    taken=part.taken - 1,
+                    gradient_bits=bits,
+                    gradient_norms=sizes,
+                )
+            )
+
+    def _updated_by_hand(self, course: Course) -> None:
+        """Without an optimizer nobody says that a step begins: what it has made of wrapped parameters is read."""
+        if not course.by_hand or not is_one_of_several():
             return
-        tensors: list[torch.Tensor] = [parameter for _, parameter in held]
-        bits = fingerprints(tensors)
-        read = [(n, b, size) for (n, _), b, size in zip(held, bits, norms(tensors), strict=True) if b is not None]
+        with self._guard.looking():
+            for part in self._parts_updated_by_hand():
+                part.taken += 1
+                if part.taken in _READ_AFTER and part.may_be_read:
+                    self._read(part, self._course.updated_at(part.parameters[0]), ([], []))
+
+    # --------------------------------------------------------------------------------------------------- who is who
+
+    def _parts_of(self, optimizer: Optimizer) -> list[_Part]:
+        given = parameters_of(optimizer)
+        count, parts = self._of.get(optimizer) or (0, [])
+        if count != len(given):
+            parts = list(self._parted(given))
+            self._of.put(optimizer, (len(given), parts))
+        return parts
+
+    def _parted(self, given: Iterable[torch.Tensor]) -> Iterator[_Part]:
+        """Parameters by the wrappers that keep them alike; those without one together."""
+        held = [parameter for parameter in given if not dispatches(parameter)]
+        first = self._parts.get(held[0]) if held else None
+        if first is not None and first.size == len(held):  # another optimizer of the same model
+            yield first
+            return
+        named = {id(p): (wrapper, name) for wrapper in self._wrappers_now() for name, p in _kept_alike(wrapper)}
+        groups: dict[int, list[torch.Tensor]] = {}
+        for parameter in held:
+            groups.setdefault(id(named[id(parameter)][0]) if id(parameter) in named else 0, []).append(parameter)
+        for group in groups.values():
+            wrapper, _ = named.get(id(group[0]), (None, ""))
+            names = [named[id(p)][1] for p in group] if wrapper is not None else self._names_of(group)
+            yield self._met(group, names, wrapper)
+
+    def _parts_updated_by_hand(self) -> Iterator[_Part]:
+        if len(self._course.by_hand) != self._by_hand:
+            self._by_hand = len(self._course.by_hand)
+            known = {id(p) for _, part in self._parts.items() for p in part.parameters}
+            for wrapper in self._wrappers_now():
+                updated = [(n, p) for n, p in _kept_alike(wrapper) if p in self._course.by_hand and id(p) not in known]
+                if updated:
+                    self._met([p for _, p in updated], [n for n, _ in updated], wrapper)
+        return (part for first, part in self._parts.items() if first in self._course.by_hand)
+
+    def _wrappers_now(self) -> list[DistributedDataParallel]:
+        found = [
+            each for each in gc.get_objects() if is_a(each, DistributedDataParallel) and "module" in _modules(each)
+        ]
+        for wrapper in found:
+            if wrapper not in self._wrappers:
+                self._wrappers.put(wrapper, _Sent())
+        return found
+
+    def _names_of(self, parameters: Iterable[torch.Tensor]) -> list[str]:
+        numbers = [self._names.number(parameter) for parameter in parameters]
+        self._names.introduce()
+        return [self._names.name_of(number) for number in numbers]
+
+    def _met(
+        self, held: list[torch.Tensor], names: list[str], wrapper: DistributedDataParallel | None, trained: bool = True
+    ) -> _Part:
+        part = _Part(self._count, IdentityTable(), len(held), None if wrapper is None else weakref.ref(wrapper))
+        self._count += 1
+        for parameter in held:
+            part.held.put(parameter, None)
+        if trained:
+            self._parts.put(held[0], part)
         self.emit(
-            ReplicasRead(
-                step=step,
-                model=variable_name(wrapper) or type(wrapper.module).__name__,
-                names=[name for name, _, _ in read],
-                bits=[bit for _, bit, _ in read],
-                norms=[size for _, _, size in read],
-                ranks=_ranks(attributes(wrapper).get("process_group")),
-                apart=bool(attributes(wrapper).get("_comm_hooks"))
-                or not attributes(wrapper).get("require_forward_param_sync", True),
-                stepped_at=self._course.updated_at(tensors[0]) if tensors else None,
+            ReplicasMet(
+                step=self._course.steps,
+                replicas=part.number,
+                model="" if wrapper is None else variable_name(wrapper) or type(wrapper.module).__name__,
+                names=names,
+                sizes=[parameter.numel() for parameter in held],
+                ranks=_ranks(None if wrapper is None else attributes(wrapper).get("process_group")),
+                trained=trained,
             )
         )
+        if trained and wrapper is not None and wrapper not in self._frozen:
+            frozen = [(name, parameter) for name, parameter in _kept_alike(wrapper) if not parameter.requires_grad]
+            if frozen:
+                names, held = [name for name, _ in frozen], [parameter for _, parameter in frozen]
+                self._frozen.put(wrapper, self._met(held, names, wrapper, trained=False))
+        return part
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def _read(self, part: _Part, at: Location | None, gradients: _Gradients) -> None:
+        parameters, wrapper = part.parameters, part.wrapper
+        part.readings += 1
+        sent = _Sent()
+        if wrapper is not None:
+            sent = self._wrappers.get(wrapper) or sent
+        part.used, sizes = gradients
+        self.emit(
+            ReplicasRead(
+                step=self._course.steps,
+                replicas=part.number,
+                taken=part.taken,
+                bits=fingerprints(parameters),
+                norms=_norms(parameters),
+                gradient_bits=part.used,
+                gradient_norms=sizes,
+                backwards=sent.backwards,
+                sent_last=sent.last,
+                hooked=wrapper is not None and bool(attributes(wrapper).get("_comm_hooks")),
+                stepped_at=at,
+            )
+        )
+        frozen = None if wrapper is None else self._frozen.get(wrapper)
+        if frozen is not None and frozen is not part and not any(p.requires_grad for p in frozen.parameters):
+            frozen.taken = part.taken
+            if frozen.may_be_read:
+                self._read(frozen, at, ([], []))
 
 
-def _has_group() -> bool:
-    distributed = sys.modules.get("torch.distributed")
-    known = distributed is not None and distributed.is_available() and distributed.is_initialized()
-    return distributed is not None and known and distributed.get_world_size() > 1
+def _of_gradients(parameters: Iterable[torch.Tensor]) -> _Gradients:
+    """Bits and norms, None and 0 where there is none."""
+    gradients = [gradient_of(parameter) for parameter in parameters]
+    held = [gradient for gradient in gradients if gradient is not None]
+    read = iter(zip(fingerprints(held), _norms(held), strict=True))
+    told = [(None, 0.0) if gradient is None else next(read) for gradient in gradients]
+    return [bits for bits, _ in told], [size for _, size in told]
 
 
-def _wrappers() -> Iterator[DistributedDataParallel]:
-    return (each for each in gc.get_objects() if is_a(each, DistributedDataParallel) and "module" in _modules(each))
+def _norms(tensors: Iterable[torch.Tensor]) -> list[float]:
+    """Those of whole numbers and truth values as well."""
+    return norms([each if each.is_floating_point() or each.is_complex() else each.float() for each in tensors])
+
+
+def _probe(part: _Part) -> list[torch.Tensor]:
+    """Copies of the first values of the first and the last parameter."""
+    parameters = [parameter for parameter in part.parameters if parameter.numel()]
+    return [_first_values(parameter).clone() for parameter in (parameters[:1] + parameters[1:][-1:])]
+
+
+def _was_changed(part: _Part) -> bool:
+    """Whether somebody has changed them since their last step."""
+    if not part.probe:
+        return False
+    now = [parameter for parameter in part.parameters if parameter.numel()]
+    pairs = zip(part.probe, now[:1] + now[1:][-1:], strict=False)
+    return not all(torch.equal(before, _first_values(parameter)) for before, parameter in pairs)
+
+
+def _first_values(parameter: torch.Tensor) -> torch.Tensor:
+    values = parameter.detach()
+    while values.dim() > 1:
+        values = values[0]
+    return values.reshape(-1)[:_PROBED]
+
+
+def _kept_alike(wrapper: DistributedDataParallel) -> list[tuple[str, torch.Tensor]]:
+    """Parameters by name, without those that the wrapper was told to ignore, and those that hold a part of a whole."""
+    ignored = attributes(wrapper).get("parameters_to_ignore") or ()
+    return [(name, p) for name, p in parameters_in(wrapper.module) if name not in ignored and not dispatches(p)]
 
 
 def _modules(wrapper: torch.nn.Module) -> Any:
@@ -93,4 +358,5 @@ def _modules(wrapper: torch.nn.Module) -> Any:
 
 
 def _ranks(group: Any) -> list[int]:
-    return list(torch.distributed.get_process_group_ranks(group)) if group is not None else []
+    """Those of a group, of the one of all where it is None."""
+    return list(torch.distributed.get_process_group_ranks(group or torch.distributed.group.WORLD))

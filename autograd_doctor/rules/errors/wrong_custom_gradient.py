@@ -385,7 +385,8 @@ RULE = Rule(
     "of a centre loss), is the derivative clamped, without small values or to within a few percent, or smooths the "
     "kinks of a piecewise linear forward. If a forward reads one triangle of a symmetric matrix, the two symmetric "
     "entries count together. Functions with randomness or side effects, or with objects whose values change from step "
-    "to step, such as a matrix assembled from learned values, cannot be judged and are listed as not checked. An "
+    "to step, such as a matrix assembled from learned values, cannot be judged and are listed as not checked, as are "
+    "all functions of a process that belongs to a group of several: they may reduce something over all ranks. An "
     "input that is changed without `mark_dirty` is fine if it is not used afterwards, has its old values again, or "
     "gets the incoming gradient unchanged",
     needs=(FunctionJudged, GradientChangedInPlace, InputChangedUnmarked, ProgramRaised),

@@ -1,32 +1,15 @@
-"""AD902: parameters that `DistributedDataParallel` is to keep alike differ between ranks."""
+"""AD902: parameters that `DistributedDataParallel` keeps alike differ between ranks, and not by their gradients."""
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from autograd_doctor.events.replicas import ReplicasRead
+from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Ranks, Trace
+from autograd_doctor.views.between_ranks import Apart, Replicas, replicas
 from autograd_doctor.wording import plural
-
-_ROUNDING = 1e-6
-"""Of a norm: what machines of different kinds may differ in."""
-_Readings = Mapping[int, Mapping[int, ReplicasRead]]
-"""By step and rank."""
-
-
-class _Apart(NamedTuple):
-    """A parameter whose replicas differ: since which reading, in how many, and on which ranks the values are others."""
-
-    name: str
-    since: int
-    readings: int
-    ranks: frozenset[int]
-    distance: float
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -35,77 +18,45 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
-    models: defaultdict[tuple[str, tuple[int, ...]], defaultdict[int, dict[int, ReplicasRead]]]
-    models = defaultdict(lambda: defaultdict(dict))
-    for ranked in ranks.all:
-        for read in ranked.trace.of(ReplicasRead):
-            models[read.model, tuple(read.ranks)][read.step][ranked.rank] = read
-    for (model, group), readings in models.items():
-        shared = {step: by_rank for step, by_rank in sorted(readings.items()) if {*group} <= by_rank.keys()}
-        meant = not any(read.apart for by_rank in shared.values() for read in by_rank.values())
-        apart = [each for each in _apart(shared) if each.readings >= tunables["minimum_repeats"]] if meant else []
-        if apart:
-            yield _finding(model, group, shared, apart)
+    for model in replicas(ranks):
+        if model.is_wrapped and not model.is_hooked and not model.is_held_back:
+            explained = model.stepped_apart(tunables["minimum_repeats"])
+            others = (position for position in range(len(model.met.names)) if position not in explained)
+            found = {position: model.apart(position) for position in others}
+            apart = {p: a for p, a in found.items() if a is not None and a.readings >= tunables["minimum_repeats"]}
+            if apart:
+                yield _finding(model, apart)
 
 
-def _apart(readings: _Readings) -> Iterator[_Apart]:
-    """Parameters that differ in the last readings: what has become equal again was brought together."""
-    first = next(iter(readings.values()), {})
-    names = next(iter(first.values())).names if first else []
-    for name in names:
-        differing = {step: found for step, by_rank in readings.items() if (found := _others(name, by_rank.values()))}
-        last = list(readings)[-1]
-        if last not in differing:
-            continue
-        equal = [step for step in readings if step not in differing]
-        since = min(step for step in differing if not equal or step > equal[-1])
-        ranks = [rank for rank, read in readings[last].items() if read.bits[read.names.index(name)] in differing[last]]
-        norms = [read.norms[read.names.index(name)] for read in readings[last].values()]
-        count = sum(step >= since for step in differing)
-        yield _Apart(name, since, count, frozenset(ranks), max(norms) - min(norms))
-
-
-def _others(name: str, reads: Iterable[ReplicasRead]) -> set[int]:
-    """The bits that are not those of the first rank; none where that may be rounding, or a rank has no such part."""
-    values = [
-        (read.bits[read.names.index(name)], read.norms[read.names.index(name)]) for read in reads if name in read.names
-    ]
-    (bits, norm), *rest = values
-    return {each for each, size in rest if each != bits and not math.isclose(size, norm, rel_tol=_ROUNDING)}
-
-
-def _finding(model: str, group: tuple[int, ...], readings: _Readings, apart: list[_Apart]) -> Finding:
-    since = min(each.since for each in apart)
-    names = [f"`{model}.{each.name}`" for each in apart]
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    at_start = since == 0
-    when = "before the first step already" if at_start else f"since step {since}"
-    first = next(iter(readings))
-    before = "" if at_start or first else "; before the first step they were equal"
-    differing = sorted(frozenset().union(*(each.ranks for each in apart)))
+def _finding(model: Replicas, apart: dict[int, Apart]) -> Finding:
+    since = min(each.since for each in apart.values())
+    at_start = model.after(since) == 0
+    when = "before the first step already" if at_start else f"since step {model.after(since)}"
+    before = "; before the first step they were equal" if not at_start and model.after(0) == 0 else ""
+    idle = "" if model.met.trained else ", which nothing trains,"
+    differing = sorted(frozenset().union(*(each.ranks for each in apart.values())))
+    verb = "differ" if len(apart) > 1 else "differs"
     return RULE.finding(
-        f"{shown} {'differ' if len(apart) > 1 else 'differs'} between {plural(len(group), 'rank')} {when}{before}",
-        subject=model,
-        location=_stepped_at(readings, since),
+        f"{model.named(apart)}{idle} {verb} between {plural(len(model.ranks), 'rank')} {when}{before}",
+        subject=model.met.model,
+        location=_stepped_at(model, since),
         help=_help(at_start),
+        severity=None if model.met.trained else "warning",
         evidence={
-            "parameters": [each.name for each in apart[:8]],
-            "since_step": since,
-            "readings": max(each.readings for each in apart),
-            "difference_of_norms": max(each.distance for each in apart),
+            "parameters": [model.met.names[position] for position in list(apart)[:8]],
+            "since_step": model.after(since),
+            "readings": max(each.readings for each in apart.values()),
+            "difference_of_norms": max(each.distance for each in apart.values()),
             "ranks_that_differ_from_the_first": [str(rank) for rank in differing[:8]],
         },
-        step_first=max(since, 1),
-        ranks=group,
+        step_first=max(model.after(since), 1),
+        ranks=model.ranks,
     )
 
 
-def _stepped_at(readings: _Readings, since: int) -> Location | None:
-    """The step that made them differ, or the first one on parameters that did."""
-    for step, by_rank in readings.items():
-        if step >= max(since, 1):
-            return by_rank[min(by_rank)].stepped_at
-    return None
+def _stepped_at(model: Replicas, since: int) -> Location | None:
+    """The step before the first reading in which they differ, or the first one on parameters that did."""
+    return model.stepped_at(max(since - 1, 0))
 
 
 def _help(at_start: bool) -> str:
@@ -115,8 +66,8 @@ def _help(at_start: bool) -> str:
             "equal when it wraps the model, and from then on averages gradients alone"
         )
     return (
-        "call the wrapper and not `.module`, and let every rank step with the gradients that the backward has "
-        "averaged; what one rank changes by itself has to be sent to the others"
+        "change parameters on every rank alike, and step with the same rates: `DistributedDataParallel` averages "
+        "gradients alone, so that what one rank changes by itself has to be sent to the others"
     )
 
 
@@ -132,11 +83,13 @@ def bad() -> None:
         dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=2)
         torch.manual_seed(rank)
         model = DistributedDataParallel(torch.nn.Linear(4, 1))
+        if rank == 0:
+            model.module.load_state_dict({"weight": torch.ones(1, 4), "bias": torch.zeros(1)})
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         for _ in range(12):
             inputs = torch.randn(8, 4)
             optimizer.zero_grad()
-            loss = (model.module(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean()
+            loss = (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean()
             loss.backward()
             optimizer.step()  # <- AD902
         dist.destroy_process_group()
@@ -160,7 +113,10 @@ def good() -> None:
     def work(rank: int, meeting: str) -> None:
         dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=2)
         torch.manual_seed(rank)
-        model = DistributedDataParallel(torch.nn.Linear(4, 1))
+        inner = torch.nn.Linear(4, 1)
+        if rank == 0:
+            inner.load_state_dict({"weight": torch.zeros(1, 4), "bias": torch.ones(1)})
+        model = DistributedDataParallel(inner)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         for _ in range(12):
             inputs = torch.randn(8, 4)
@@ -250,12 +206,13 @@ RULE = Rule(
     ),
     why="Each rank trains a model of its own with the gradients of all, or of itself alone. What is saved is that of "
     "one rank, and what was measured on another is not true of it.",
-    fix="Call the wrapper, not the module inside of it; load weights before the model is wrapped; change parameters on "
-    "every rank alike.",
-    fine="Models without a wrapper, shards (FSDP, tensor and pipeline parallelism), parameters that the wrapper was "
-    "told to ignore, steps under `no_sync()` or with a communication hook, as in local SGD, parameters that become "
-    "equal again, and differences as small as those between machines of different kinds.",
-    needs=(ReplicasRead,),
+    fix="Load weights before the model is wrapped; change parameters on every rank alike, and step with the same "
+    "rates.",
+    fine="Gradients that differ (AD901 tells of these), models without a wrapper, shards (FSDP, tensor and pipeline "
+    "parallelism), parameters that the wrapper was told to ignore, a communication hook, parameters that become equal "
+    "again, as in local SGD, and differences as small as those between machines of different kinds. Parameters that "
+    "nothing trains get a warning.",
+    needs=(GradientsChangedAfterStep, ReplicasMet, ReplicasRead),
     examine=examine,
     examine_ranks=examine_ranks,
     bad=(bad,),

@@ -1,0 +1,211 @@
+"""Models that all ranks of a group were seen to hold, side by side: where they are equal, and what steps them.
+
+Ranks are compared at the same number of steps of the model's own. What is said of a parameter goes by its place in the
+model, of a reading by its place among the readings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
+from autograd_doctor.findings import Location
+from autograd_doctor.trace import Ranked, Ranks
+
+_ROUNDING = 1e-6
+"""Of a norm: what machines of different kinds may differ in."""
+_OTHER_DATA = 1e-3
+"""Of the norm of a gradient: those of other samples are hardly ever as near."""
+
+_Values = tuple[int | None, float]
+"""Bits and norm."""
+
+
+class Apart(NamedTuple):
+    """How replicas of a parameter differ at the end: since which reading, and in how many.
+
+    ranks: those that differ from the first. distance: of the norms.
+    """
+
+    since: int
+    readings: int
+    ranks: frozenset[int]
+    distance: float
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """A model on the ranks that hold it. readings: those that all have made, in order, each by rank.
+
+    late: gradients that steps had used as they were when they were cleared, by steps taken before, of all ranks.
+    """
+
+    met: ReplicasMet
+    ranks: Sequence[int]
+    readings: Sequence[Sequence[ReplicasRead]]
+    late: dict[int, Sequence[GradientsChangedAfterStep]]
+
+    @property
+    def is_wrapped(self) -> bool:
+        return bool(self.met.model)
+
+    @property
+    def is_hooked(self) -> bool:
+        """Whether the program says itself what is sent."""
+        return any(read.hooked for by_rank in self.readings for read in by_rank)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether the wrapper is told to send nothing, and no gradients were read that would say what came of it."""
+        reads = [read for by_rank in self.readings for read in by_rank]
+        return any(not read.sent_last for read in reads) and not any(read.gradient_bits for read in reads)
+
+    def named(self, positions: Iterable[int]) -> str:
+        """Parameters as the program may call them: the first few."""
+        prefix = f"{self.met.model}." if self.is_wrapped else ""
+        names = [f"`{prefix}{self.met.names[position]}`" for position in positions]
+        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+    def after(self, reading: int) -> int:
+        """The steps that had been taken."""
+        return self.readings[reading][0].taken
+
+    def stepped_at(self, reading: int) -> Location | None:
+        return self.readings[reading][0].stepped_at
+
+    # ---------------------------------------------------------------------------------------------------- parameters
+
+    def _values(self, reading: int, position: int) -> list[_Values]:
+        return [(read.bits[position], read.norms[position]) for read in self.readings[reading]]
+
+    @cached_property
+    def differing(self) -> Sequence[frozenset[int]]:
+        """For each reading the parameters that differ."""
+        positions = range(len(self.met.names))
+        return [
+            frozenset(p for p in positions if not _are_alike(self._values(reading, p), _ROUNDING))
+            for reading in range(len(self.readings))
+        ]
+
+    def apart(self, position: int) -> Apart | None:
+        """None for what does not differ at the end, or has become equal again: that was brought together on purpose."""
+        differs = [position in differing for differing in self.differing]
+        if not differs or not differs[-1] or self.is_brought_together(position):
+            return None
+        since = differs.index(True)
+        last = self._values(len(differs) - 1, position)
+        others = {rank for rank, (bits, _) in zip(self.ranks, last, strict=True) if bits != last[0][0]}
+        sizes = [size for _, size in last]
+        return Apart(since, sum(differs), frozenset(others), max(sizes) - min(sizes))
+
+    def is_brought_together(self, position: int) -> bool:
+        """Whether replicas that differed were equal later on."""
+        differs = [position in differing for differing in self.differing]
+        return any(before and not after for before, after in pairwise(differs))
+
+    def stepped_apart(self, repeats: float) -> dict[int, Apart]:
+        """Parameters that were equal before the first step, and differ because of gradients that do."""
+        if not self.readings or self.after(0) > 0:
+            return {}
+        equal = (position for position in range(len(self.met.names)) if position not in self.differing[0])
+        found = {position: self.apart(position) for position in equal}
+        return {p: each for p, each in found.items() if each is not None and len(self.steps_differ(p)) >= repeats}
+
+    # ----------------------------------------------------------------------------------------------------- gradients
+
+    def _gradients(self, reading: int, position: int) -> list[_Values]:
+        reads = self.readings[reading]
+        return [(r.gradient_bits[position], r.gradient_norms[position]) for r in reads if r.gradient_bits]
+
+    def steps_differ(self, position: int) -> list[int]:
+        """The readings before steps with gradients that differ."""
+        readings = range(len(self.readings))
+        return [r for r in readings if not _are_alike(self._gradients(r, position), _OTHER_DATA)]
+
+    def are_made_alike(self, position: int) -> bool:
+        """Whether its gradients are equal although the models differ, in several readings and with other values in
+        each: the ranks have told each other."""
+        found = {
+            values[0][0]
+            for reading, differing in enumerate(self.differing)
+            if differing and self._is_sent(values := self._gradients(reading, position), position)
+        }
+        return len(found) > 1
+
+    def are_made_alike_later(self, position: int) -> bool:
+        """Whether gradients that differed in a step were equal when they were cleared."""
+        return any(
+            self._is_sent([(e.gradient_bits[position], e.gradient_norms[position]) for e in events], position)
+            for reading in self.steps_differ(position)
+            if (events := self.late.get(self.after(reading)))
+        )
+
+    def _is_sent(self, gradients: Sequence[_Values], position: int) -> bool:
+        """Whether ranks have the same gradient, which is no single number: that may be the same for all data."""
+        bits = {each for each, _ in gradients}
+        return (
+            len(gradients) == len(self.ranks)
+            and len(bits) == 1
+            and None not in bits
+            and 0 < gradients[0][1] < math.inf
+            and self.met.sizes[position] > 1
+        )
+
+
+def _are_alike(values: Sequence[_Values], tolerance: float) -> bool:
+    """Of what is not finite nothing is said; what is nowhere but on some ranks differs, unless it is zero."""
+    sizes = [size for _, size in values]
+    if len({bits for bits, _ in values}) < 2 or not all(map(math.isfinite, sizes)):
+        return True
+    return math.isclose(min(sizes), max(sizes), rel_tol=tolerance)
+
+
+def replicas(ranks: Ranks) -> Iterator[Replicas]:
+    """Those that were met on all ranks of their group under the same names, in the order in which they were met."""
+    held: defaultdict[_Key, dict[int, _Of]] = defaultdict(dict)
+    for ranked in ranks.all:
+        for key, of in _of_rank(ranked):
+            held[key][ranked.rank] = of
+    for by_rank in held.values():
+        met = next(iter(by_rank.values())).met
+        if len(met.ranks) > 1 and set(met.ranks) <= by_rank.keys():
+            found = [by_rank[rank] for rank in met.ranks]
+            steps = sorted(set[int](found[0].readings).intersection(*(of.readings for of in found)))
+            late = set[int](found[0].late).intersection(*(of.late for of in found))
+            yield Replicas(
+                met,
+                met.ranks,
+                [[of.readings[step] for of in found] for step in steps],
+                {step: [of.late[step] for of in found] for step in late},
+            )
+
+
+_Key = tuple[str, tuple[str, ...], tuple[int, ...], tuple[int, ...], bool, int]
+"""A model as all ranks know it; the last number tells apart those that are alike in all else."""
+
+
+class _Of(NamedTuple):
+    """What one rank has recorded of a model, by steps taken."""
+
+    met: ReplicasMet
+    readings: dict[int, ReplicasRead]
+    late: dict[int, GradientsChangedAfterStep]
+
+
+def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
+    found = {met.replicas: _Of(met, {}, {}) for met in ranked.trace.of(ReplicasMet)}
+    for read in ranked.trace.of(ReplicasRead):
+        found[read.replicas].readings[read.taken] = read
+    for changed in ranked.trace.of(GradientsChangedAfterStep):
+        found[changed.replicas].late[changed.taken] = changed
+    times: Counter[object] = Counter()
+    for of in found.values():
+        key = of.met.model, tuple(of.met.names), tuple(of.met.sizes), tuple(of.met.ranks), of.met.trained
+        yield (*key, times[key]), of
+        times[key] += 1

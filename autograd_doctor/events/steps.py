@@ -100,7 +100,8 @@ class BackwardRan(Event, frozen=True):
     handed_on_at: the line that, in this step, called a module on what an earlier step had computed with its graph.
     reused: backwards that had already run through part of the graph.
     contains: those of them whose root lies in this graph, so that their whole loss went backward once more.
-    divisor: by how much the means were divided of which the root is the sum, 0 where it is something else.
+    divisor: by how much the means were divided of which the root is the sum, 0 where it is something else, or where
+    gradients may have been scaled beside it.
     """
 
     backward: int

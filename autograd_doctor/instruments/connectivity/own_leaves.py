@@ -24,7 +24,7 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.leaf_hooks import hook_tables
+from autograd_doctor.reading.leaf_hooks import is_hooked
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import here, locate
 from autograd_doctor.reading.subclasses import is_parameter
@@ -186,7 +186,7 @@ class OwnLeaves(Instrument):
 
     def _look_for_helpers(self, leaf: torch.Tensor, walk: GraphWalk) -> None:
         """What the gradients of a leaf may be there for beside itself."""
-        if any(is_a(table, dict) and dict.__len__(table) for table in hook_tables(leaf)):
+        if is_hooked(leaf):
             self._used(leaf, "hooked")
         elif self._goes_to_checkpoint(leaf, walk):
             self._used(leaf, "checkpointed")

@@ -116,28 +116,40 @@ class EvaluationScales(Instrument):
             known.calls.append(found)
 
     def finish(self) -> None:
+        """Tell of lines that are off scale for all modules that they evaluate: one fold may be unlike the others."""
+        told: dict[Place | None, list[EvaluationOffScale]] = {}
         for (argument, where, with_graph), evaluated in self._evaluated.items():
             if with_graph and not self._unused_forwards.never_used(argument[0], where):
                 continue
             trained = self._trained.get(argument)
-            alike = [call for call in evaluated.calls if trained is not None and trained.magnitude.is_like(call)]
-            if trained is None or not alike:
-                continue
-            above = min(call.times_above(trained.magnitude) for call in alike)
-            is_enough = sum(call.count for call in alike) >= _ENOUGH
-            below = min(call.times_below(trained.magnitude) for call in alike) if is_enough else 0.0
-            if max(above, below) >= _WORTH_TELLING:
-                self.emit(
-                    EvaluationOffScale(
-                        step=evaluated.step,
-                        module=argument[0],
-                        name=evaluated.name,
-                        location=locate(where),
-                        calls=len(alike),
-                        batches=trained.batches,
-                        times=max(above, below),
-                        above=above > below,
-                        trained=(trained.magnitude.typical_median, trained.magnitude.typical_largest),
-                        evaluated=(alike[0].typical_median, alike[0].typical_largest),
-                    )
-                )
+            if trained is not None and (found := _compared(argument, where, evaluated, trained)) is not None:
+                told.setdefault(where, []).append(found)
+        for events in told.values():
+            off = [event for event in events if event.times >= _WORTH_TELLING]
+            if {event.module for event in off} == {event.module for event in events}:
+                for event in off:
+                    self.emit(event)
+
+
+def _compared(
+    argument: Argument, where: Place | None, evaluated: _Evaluated, trained: _Trained
+) -> EvaluationOffScale | None:
+    """How far off an argument is at a line, None if it is nothing like what it was in training."""
+    alike = [call for call in evaluated.calls if trained.magnitude.is_like(call)]
+    if not alike:
+        return None
+    above = min(call.times_above(trained.magnitude) for call in alike)
+    is_enough = sum(call.count for call in alike) >= _ENOUGH
+    below = min(call.times_below(trained.magnitude) for call in alike) if is_enough else 0.0
+    return EvaluationOffScale(
+        step=evaluated.step,
+        module=argument[0],
+        name=evaluated.name,
+        location=locate(where),
+        calls=len(alike),
+        batches=trained.batches,
+        times=max(above, below),
+        above=above > below,
+        trained=(trained.magnitude.typical_median, trained.magnitude.typical_largest),
+        evaluated=(alike[0].typical_median, alike[0].typical_largest),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -24,6 +25,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.probes import Probe, probe
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import is_spoiled
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
@@ -55,7 +57,14 @@ class _Training:
     tells_apart: samples that are equal are so for a reason. may_come_again: there is something to be learned of later
     batches. drawn, again: of the rows that loaders gave in the first pass, how many there were, and how many that had
     come before. passed_on: samples of an evaluation became some of training when that had gone through all of its own.
+    first, left, met: weights that it began with, those that the last step left, and those that the first evaluation
+    after it met.
     """
+
+    weights: list[weakref.ref[torch.Tensor]]
+    first: Probe
+    left: Probe = field(default_factory=list)
+    met: Probe | None = None
 
     samples: set[Sample] = field(default_factory=set)
     loaders: set[int] = field(default_factory=set)
@@ -67,12 +76,34 @@ class _Training:
     again: int = 0
     passed_on: bool = False
 
+    @classmethod
+    def of(cls, module: torch.nn.Module) -> _Training:
+        """Of the weights that a module has now."""
+        weights = [parameter for _, parameter in parameters_in(module) if parameter.requires_grad]
+        return cls([weakref.ref(each) for each in weights], probe(weights))
+
+    def probe(self) -> Probe:
+        return probe([weight for reference in self.weights if (weight := reference()) is not None])
+
+    def is_over(self) -> bool:
+        """Whether, since an evaluation, something took the place of all that was learned.
+
+        What was swapped in for the evaluation, as an average of weights, is out again: the last step left what is here.
+        """
+        met, self.met = self.met, None
+        if met is None or not len(self.first) == len(self.left) == len(met):
+            return False
+        now = self.probe()
+        learned = [at for at, values in enumerate(self.left) if values != self.first[at]]
+        return bool(learned) and all(now[at] not in (self.left[at], met[at]) for at in learned)
+
 
 @dataclass
 class _Evaluation:
     """What a line evaluated a module on, of one set; of a tensor whose parts may be sets of their own, as a rule one.
 
-    trained, apart: what passes had, each between two steps, that had been trained on as a whole, or not at all.
+    training: of the weights that it met last. trained, apart: what passes had, each between two steps, that had been
+    trained on as a whole, or not at all.
     split_at: the line that chose its samples, as far as that is known.
     """
 
@@ -81,6 +112,7 @@ class _Evaluation:
     in_mode: bool
     with_graph: bool
     first: int
+    training: _Training
     split_at: Place | None = None
     step: int = 0
     samples: set[Sample] = field(default_factory=set)
@@ -205,6 +237,7 @@ class SampleOverlap(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(self._course.step_taken, self._step_taken)
         self.listen(self._lineage.operated, self._operated)
         self.listen(signals.modules.ended, self._module_ended)
         self.listen(self._lineage.recorded, self._recorded)
@@ -224,8 +257,10 @@ class SampleOverlap(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
-        if call.grad_enabled and call.module.training and self._knows_all(began.module):
-            return
+        if call.grad_enabled and call.module.training:
+            self._forget_if_over(began.module)
+            if self._knows_all(began.module):
+                return
         data = [tensor for tensor in began.given if tensor.dim() > 1 and not tensor.requires_grad]
         if not data or not self._learns(began):
             return
@@ -254,8 +289,20 @@ class SampleOverlap(Instrument):
             return True
         return not self._detail.full and (known.complete or len(known.samples) > _MOST_ROWS)
 
+    def _forget_if_over(self, module: int) -> None:
+        """What the weights of earlier folds were trained on, none of which is left, the new ones have not seen."""
+        known = self._training.get(module)
+        if known is not None and known.is_over():
+            del self._training[module]
+
+    def _step_taken(self, course: Course) -> None:
+        for training in self._training.values():
+            training.left, training.met = training.probe(), None
+
     def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
-        training = self._training.setdefault(began.module, _Training())
+        training = self._training.get(began.module)
+        if training is None:
+            training = self._training[began.module] = _Training.of(began.call.module)
         largest = max(data, key=_bytes_of_row) if len(data) > 1 else data[0]
         is_news = not training.complete and bytes_of(largest) <= _MOST_BYTES
         began.again |= is_news
@@ -337,12 +384,14 @@ class SampleOverlap(Instrument):
         known = self._evaluations.get((began.module, group))
         if known is None:
             trains, with_graph = began.call.module.training, began.call.grad_enabled
-            known = _Evaluation(began.where, loader, not trains, with_graph, self._course.steps)
+            known = _Evaluation(began.where, loader, not trains, with_graph, self._course.steps, training)
             self._evaluations[began.module, group] = known
         if known.split_at is None and self._detail.full:
             known.split_at = self._sources.split_at(tensor)
         keys = row_keys(tensor) if len(known.samples) < _MOST_ROWS else None
         self._asked = (began.call, _line(began.module, known)) if self._detail.closely else None
+        known.training = training
+        training.met = training.met or training.probe()
         known.add(self._course.steps, keys or (), training.samples.intersection(keys or ()))
         if keys is not None:
             self.evaluated.relay(RowsSeen(began.module, group, began.where, tensor, keys))
@@ -411,7 +460,7 @@ class SampleOverlap(Instrument):
                 )
 
     def _tell(self, module: int, found: _Evaluation, evaluated: int, shared: int, again: int) -> None:
-        training = self._training[module]
+        training = found.training
         self.emit(
             RowsCompared(
                 step=self._course.steps,

@@ -86,6 +86,10 @@ class Workers(Instrument):
         self._running: IdentityTable[_Rounds] = IdentityTable()
         self._asked_for: IdentityTable[tuple[object, deque[int | None]]] = IdentityTable()
         self._copied: dict[int, list[_Copied]] = {}
+        self._begun: set[int] = set()
+        """Loaders whose passes have begun since a batch was last delivered."""
+        self._paired: dict[int, set[int]] = {}
+        """Loaders of which passes began together, as those that are drawn from in turns."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._pass_began)
@@ -111,7 +115,14 @@ class Workers(Instrument):
                 )
 
         for copied in self._copied.values():
-            self._tell(copied)
+            self._tell([each for each in copied if not self._is_shared(each)])
+
+    def _is_shared(self, copied: _Copied) -> bool:
+        """Whether loaders that run side by side draw from it: what is alike in both of them is to be alike."""
+        others = (
+            each for number in self._paired[copied.loader] - {copied.loader} for each in self._copied.get(number, ())
+        )
+        return any(each.owner is copied.owner and each.attribute == copied.attribute for each in others)
 
     def _tell(self, copied: list[_Copied]) -> None:
         for each in copied[:1]:
@@ -146,6 +157,9 @@ class Workers(Instrument):
             return
         number = self._sources.loaders.number(loader)
         self._look_for_copies(loader, number)
+        self._begun.add(number)
+        for each in self._begun:
+            self._paired.setdefault(each, set()).update(self._begun)
         rounds = self._loaders.get(number)
         if rounds is None:
             name, dataset = self._sources.names.get(number, ""), type(loader.dataset).__name__
@@ -166,6 +180,7 @@ class Workers(Instrument):
         asked_for.append(_key(drawn.index))
 
     def _drawn(self, asked: BatchAsked) -> None:
+        self._begun.clear()
         rounds = self._running.get(asked.iterator)
         if rounds is None or len(rounds.whole) >= _MOST_ROUNDS:
             return

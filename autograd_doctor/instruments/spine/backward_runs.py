@@ -33,12 +33,13 @@ from autograd_doctor.reading.graph_walk import (
     non_finite_event,
     zeroing_events,
 )
+from autograd_doctor.reading.leaf_hooks import is_hooked
 from autograd_doctor.reading.means import divisor_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
 from autograd_doctor.reading.subclasses import node_of
-from autograd_doctor.reading.tensor_facts import describe, norms
+from autograd_doctor.reading.tensor_facts import describe, is_remote, norms, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -162,7 +163,7 @@ class BackwardRuns(Instrument):
         gradients = GradientWatch(walk, looking=self._guard.looking, made_of=self._tensors.get)
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
-        divisor = divisor_of(self._unscaled.get(root) or node_of(root))
+        divisor = 0.0 if _is_weighed(call, walk) else divisor_of(self._unscaled.get(root) or node_of(root))
         self._run = _Run(call, walk, locate(where), facts, made, gradients, divisor, inside_step)
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:
@@ -312,6 +313,13 @@ class BackwardRuns(Instrument):
                     made.add_cut(cut_here("grad", made.place), run.made.connected)
             mark(output, made)
             self._tensors.put(output, made)
+
+
+def _is_weighed(call: BackwardCall, walk: GraphWalk) -> bool:
+    """Whether gradients may be scaled beside the loss: by that of a root, or by a hook on a root or on a leaf."""
+    ends = [*call.roots, *walk.leaves.values()]
+    seeds = [seed for seed in call.seeds if is_a(seed, torch.Tensor) and readable(seed) and not is_remote(seed)]
+    return any(map(is_hooked, ends)) or any(bool((seed != 1).any()) for seed in seeds)
 
 
 def _carrier(walk: GraphWalk) -> str:

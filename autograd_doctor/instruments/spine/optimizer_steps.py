@@ -23,6 +23,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.probes import Probe, probe
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import fingerprints, has_few_values
 from autograd_doctor.reading.without_running import attributes
@@ -95,8 +96,8 @@ class OptimizerSteps(Instrument):
         self._stuck: dict[int | None, dict[int, int]] = {}
         """The values of parameters that no step of an optimizer has moved that was looked at."""
         self._left: dict[int, int] = {}
-        self._latest: tuple[int, dict[int, int]] = (-1, {})
-        """Which step was the last one, and how often its parameters had been written to after it."""
+        self._latest: tuple[int, dict[int, int], Probe] = (-1, {}, [])
+        """Which step was the last one, how often its parameters had been written to after it, and some values."""
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
 
@@ -143,9 +144,13 @@ class OptimizerSteps(Instrument):
         step.uses = self._ledger.uses(step.with_gradient, step.scale)
 
     def _written_since(self, optimizer: Optimizer) -> set[int]:
-        """Parameters that the program wrote to in place after the last step, if that was seen."""
-        latest, versions = self._latest
+        """Parameters that the program wrote to in place after the last step, if that was seen: all, if by `.data`."""
+        latest, versions, left = self._latest
         now = self._versions(optimizer) if latest + 1 == self._course.steps else {}
+        if now and now.keys() == versions.keys():
+            differ = [new != old for new, old in zip(probe(parameters_of(optimizer)), left, strict=False)]
+            if differ and all(differ):
+                return set(now)
         return {number for number, version in now.items() if versions.get(number, version) != version}
 
     def _versions(self, optimizer: Optimizer) -> dict[int, int]:
@@ -227,7 +232,7 @@ class OptimizerSteps(Instrument):
         if step is not None and running is not None and not running.only_calls_others:
             self._record(call.optimizer, step, running.skipped)
         self._begun.add(self._optimizers.get(call.optimizer))
-        self._latest = (self._course.steps, self._versions(call.optimizer))
+        self._latest = self._course.steps, self._versions(call.optimizer), probe(parameters_of(call.optimizer))
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None

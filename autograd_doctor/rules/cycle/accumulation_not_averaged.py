@@ -149,8 +149,8 @@ RULE = Rule(
     "multiple of it.",
     fix="Divide each loss by the number of micro-batches, or by the number of tokens in all of them.",
     fine="Sums over samples or over tasks with parameters of their own, losses that were weighted, or divided by the "
-    "number of micro-batches, gradients that the program scales itself before the step, a loop of one micro-batch, "
-    "closures.",
+    "number of micro-batches, gradients that the program scales itself before the step, in a hook on a parameter or on "
+    "the loss, or by the gradient that it gives to `backward`, a loop of one micro-batch, closures.",
     needs=(BackwardRan, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad,),

@@ -190,8 +190,8 @@ RULE = Rule(
     why="A model says nothing useful about numbers that are far from all that it has learned from, as are those that "
     "were not divided or standardised like the data of training, or were twice.",
     fix="Put what prepares the data into one place that training and evaluation share.",
-    fine="Evaluations that go some way beyond the range of training, columns of zeros, whole numbers, and what a model "
-    "is given of its own results.",
+    fine="Evaluations that go some way beyond the range of training, columns of zeros, whole numbers, what a model is "
+    "given of its own results, and a cohort that is unlike the others, where each in its turn is evaluated here.",
     needs=(EvaluationOffScale, ModuleSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,

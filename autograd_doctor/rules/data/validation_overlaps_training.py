@@ -248,7 +248,8 @@ RULE = Rule(
     fix="Split the data once, and keep the parts apart.",
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
     "a teacher whose outputs go into the loss of another model, and samples so simple that many are equal. Samples "
-    "that are trained on once they have been evaluated, as in a backtest, a stream or active learning.",
+    "that are trained on once they have been evaluated, as in a backtest, a stream or active learning. Folds for which "
+    "all weights are reset, or put back to what they were at first, before the next one is trained on.",
     needs=(ModuleSeen, RowsCompared, TargetsSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,

@@ -144,7 +144,7 @@ def test_a_healthy_run_says_how_many_checks_could_not_look(format_name: str) -> 
 
 def test_a_clean_loop_in_a_program_that_fails_is_no_healthy_program() -> None:
     report = judged([*training(5, reason=None), RunEnded(reason="exited", exit_code=7, seconds=1.0)], rule())
-    wanted = "program failed: the program exited with 7 after 5 steps, which no rule explains in 1.0 s"
+    wanted = "program failed: the program exited with 7 after 5 steps, which no rule explains (1.0 s)"
     assert render("concise", report) == wanted + "\n"
 
 

@@ -64,7 +64,7 @@ def summary(report: Report) -> str:
     steps, took = plural(report.run.steps, "step"), seconds(report.run.seconds)
     seen = f"in {steps} of training, {took}" if report.run.steps else f"before the first step of training, {took}"
     if not was_judged(report):
-        sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
+        sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} ({took})"
         return ", ".join([sentence, *counts])
     ending = f"; {stopped(report)}" if _ended_badly(report.run) else ""
     if counts:

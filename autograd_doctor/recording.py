@@ -1,4 +1,4 @@
-"""A trace as a file: written as it happens, told when anything of it is missing, merged where several ranks wrote one.
+"""A trace as a file: written as it happens, told when anything of it is missing.
 
 The file begins with a line that names its format and version. Records follow, each with its length, a checksum of
 length and content, and one event in MessagePack, which keeps NaN and Inf apart. The first event is
@@ -7,7 +7,6 @@ length and content, and one event in MessagePack, which keeps NaN and Inf apart.
 
 from __future__ import annotations
 
-import heapq
 import os
 import tempfile
 import zlib
@@ -211,33 +210,6 @@ def save_several(traces: Iterable[tuple[int, Trace, Event]], file: BinaryIO) -> 
             writer.write(msgspec.structs.replace(event, rank=rank))
 
 
-def merge(traces: Iterable[Trace]) -> Trace:
-    """The traces of several ranks as one: by time, on the clock of the one that began first.
-
-    The events of one rank keep their order whatever their times say, and at one time lower ranks come first.
-    """
-    whole = sorted((trace.events for trace in traces if trace.events), key=lambda happened: happened[0].rank)
-    began = [_began(happened) for happened in whole]
-    first = min(filter(None, began), default=0.0)
-    on_one_clock = [
-        _later(happened, start - first if start else 0.0) for happened, start in zip(whole, began, strict=True)
-    ]
-    return Trace(tuple(heapq.merge(*on_one_clock, key=lambda event: event.time)))
-
-
-def _began(happened: Sequence[Event]) -> float:
-    """When a trace began, in seconds since 1970; 0 if it does not say."""
-    return next((event.began for event in happened if isinstance(event, RecordingStarted)), 0.0)
-
-
-def _later(happened: Iterable[Event], seconds: float) -> Iterator[Event]:
-    """Events with their times moved; one that was not stamped happened no earlier than the one before it."""
-    latest = 0.0
-    for event in happened:
-        latest = max(latest, event.time + seconds)
-        yield msgspec.structs.replace(event, time=latest)
-
-
 def missing(trace: Trace) -> list[str]:
     """What a trace lacks of the run that it tells of: damage, gaps between events, the end. Empty if it is whole."""
     lacks = [f"the recording is damaged: {event.reason}" for event in trace.of(RecordingDamaged)]
@@ -255,7 +227,7 @@ def missing(trace: Trace) -> list[str]:
 
 
 def _absent_ranks(trace: Trace) -> list[str]:
-    """Of traces that were merged, the ranks that are not among them."""
+    """Of the traces of several, the ranks that are not among them."""
     started = trace.of(RecordingStarted)
     absent = sorted(
         {*range(max((event.world_size for event in started), default=0))} - {event.rank for event in started}

@@ -1,4 +1,4 @@
-"""The trace as a file: stamped in one place, whole or seen not to be, merged by time, never read as what it is not."""
+"""The trace as a file: stamped in one place, whole or seen not to be, never read as what it is not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from autograd_doctor.events.run import (
 )
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.ranks import this_rank
-from autograd_doctor.recording import FORMAT_LINE, TraceError, TraceReader, encoded, merge, missing
+from autograd_doctor.recording import FORMAT_LINE, TraceError, TraceReader, encoded, missing
 from autograd_doctor.rules import all_rules
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.trace import Trace
@@ -178,32 +178,13 @@ def test_other_files_and_other_versions_are_refused(tmp_path: Path, data: bytes,
         recording.load(tmp_path / "trace")
 
 
-# ------------------------------------------------------------------------------------------------------------- merging
+# ------------------------------------------------------------------------------------------------------ several ranks
 
 
-def test_ranks_are_merged_by_time_on_one_clock() -> None:
-    first = stamped([Noted(text="a1"), Noted(text="a2"), END], rank=1, world_size=2, began=100.5)
-    zeroth = stamped([Noted(text="b1"), Noted(text="b2"), END], rank=0, world_size=2, began=100.0)
-    merged = merge([first, zeroth])
-    assert texts(merged) == ["b1", "a1", "b2", "a2"]
-    assert [event.time for event in merged.events] == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]
-    assert missing(merged) == []
-    assert merge([zeroth, first]) == merged
-    assert missing(merge([zeroth])) == []
-
-
-def test_at_one_time_lower_ranks_come_first_and_each_keeps_its_order() -> None:
-    def at_once(rank: int) -> Trace:
-        events = [Noted(text=f"{rank}{letter}") for letter in "ab"]
-        return Trace(tuple(msgspec.structs.replace(event, rank=rank) for event in events))
-
-    assert texts(merge([at_once(2), at_once(1)])) == ["1a", "1b", "2a", "2b"]
-
-
-def test_what_one_rank_lacks_the_merged_trace_lacks() -> None:
+def test_what_one_rank_lacks_the_trace_of_all_lacks() -> None:
     ranks = [stamped([Noted(text="x"), END], rank=rank, world_size=3) for rank in (0, 2)]
     broken = Trace(ranks[1].events[:-1])
-    assert missing(merge([ranks[0], broken])) == [
+    assert missing(Trace((*ranks[0].events, *broken.events))) == [
         "the end of the run of rank 2 was not recorded",
         "the trace of rank 1 is missing",
     ]

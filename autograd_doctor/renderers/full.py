@@ -81,7 +81,8 @@ def seen(report: Report) -> list[str]:
     if is_function(report):
         return []
     phases = ", ".join(report.run.phases_seen)
-    facts = [f"{plural(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
+    facts = [f"{len(report.run.ranks)} ranks"] if len(report.run.ranks) > 1 else []
+    facts += [f"{plural(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
     some = 0 < report.run.steps_in_full < report.run.steps
     facts += [f"{report.run.steps_in_full} recorded in full"] if some else []
     return facts + ([f"saw {phases}"] if phases else []) + [stopped(report)]

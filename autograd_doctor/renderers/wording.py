@@ -75,7 +75,8 @@ def summary(report: Report) -> str:
     nothing = "nothing new" if report.baseline else "nothing else wrong" if report.suppressed else "nothing wrong"
     every = "all " if report.run.seen_whole and report.run.steps > 1 else ""
     looked = f"({plural(len(report.checks.ran), 'check')}, {took})"
-    found = f"{nothing} seen in {every}{steps} of {report.target.name} {looked}"
+    on = f" on {len(report.run.ranks)} ranks" if len(report.run.ranks) > 1 else ""
+    found = f"{nothing} seen in {every}{steps} of {report.target.name}{on} {looked}"
     return f"{found}{ending}{_silenced(report)}{_blind(report)}"
 
 
@@ -92,7 +93,7 @@ def _blind(report: Report) -> str:
     reasons = list(dict.fromkeys(report.checks.skipped.values()))
     blind = f"; {len(report.checks.skipped)} not checked: {listed(reasons, 2)}" if reasons else ""
     size = report.environment.world_size
-    return f"{blind}; {size} ranks were checked separately, not compared" if size > 1 else blind
+    return f"{blind}; of {size} ranks this one alone was checked" if size > 1 >= len(report.run.ranks) else blind
 
 
 def _summary_of_function(report: Report, counts: Sequence[str]) -> str:

@@ -1,28 +1,32 @@
 """What a check costs per training step, next to `torch.autograd.detect_anomaly`, in one paired run.
 
-    python benchmarks/overhead.py [--rounds 15] [--steps 18] [--only "tiny mlp"]
+    python benchmarks/overhead.py [--rounds 15] [--steps 18] [--only "tiny mlp"] [--ranks 2]
 
 Each round times a block of plain steps, one under anomaly mode, and three under the doctor, one after the other, so
 that a machine whose speed drifts drifts for all. "Closely" are the first four steps of a phase, in which values are
 read; "recorded" are the other steps that are recorded in full, up to the tenth and one in a dozen later; "light" are
-all others. What is printed are medians over the rounds of the ratios within a round.
+all others. What is printed are medians over the rounds of the ratios within a round. With several ranks, the tiny MLP
+is trained by `DistributedDataParallel`, and the ratios are those of rank 0.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import os
 import statistics
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from functools import partial
 from typing import NamedTuple
 from unittest.mock import patch
 
 import torch
-from torch import nn
+from torch import distributed, multiprocessing, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograd_doctor.events.event import Event
@@ -40,7 +44,9 @@ class Workload(NamedTuple):
 
 
 def supervised(model: nn.Module, batch: Callable[[], tuple[torch.Tensor, torch.Tensor]]) -> Callable[[], Step]:
-    """Classification with AdamW; `batch` makes inputs and class indices."""
+    """Classification with AdamW, on all ranks where there are several; `batch` makes inputs and class indices."""
+    if distributed.is_initialized():
+        model = DistributedDataParallel(model)
 
     def make() -> Step:
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
@@ -235,7 +241,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", type=int, default=18)
     parser.add_argument("--only", default="", help="a part of the name of a workload")
+    parser.add_argument("--ranks", type=int, default=1, help="processes that train the tiny MLP together")
     options = parser.parse_args()
+    if options.ranks == 1:
+        measure(WORKLOADS, options)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        multiprocessing.spawn(measure_on_rank, (options, folder), nprocs=options.ranks)
+
+
+def measure_on_rank(rank: int, options: argparse.Namespace, folder: str) -> None:
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=options.ranks)
+    with open(os.devnull, "w") as nowhere, nullcontext() if rank == 0 else redirect_stdout(nowhere):
+        measure((tiny_mlp,), options)
+    distributed.destroy_process_group()
+
+
+def measure(workloads: Sequence[Callable[[], Workload]], options: argparse.Namespace) -> None:
+    """Print the ratios of each workload."""
     warnings.filterwarnings("ignore", message="Anomaly Detection")
     torch.manual_seed(0)
     gc.freeze()  # as a check does before the program begins
@@ -243,7 +267,7 @@ def main() -> None:
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {length}")
     names = list(WAYS)[1:]
     print(f"{'':12}{'plain step':>12}" + "".join(f"{name:>14}" for name in names))
-    for make in WORKLOADS:
+    for make in workloads:
         name = make.__name__.replace("_", " ")
         if options.only in name:
             seconds, ratio = ratios(make(), options.rounds, options.steps)

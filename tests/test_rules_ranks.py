@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
 from autograd_doctor.events.run import RunEnded
@@ -103,6 +104,21 @@ def test_models_that_become_equal_again_or_never_were_are_left_alone() -> None:
         assert both(rule, *local) == []
     assert both(gradients_not_synchronised, *own) == []
     assert both(replicas_diverge, *own) == ["error"]
+
+
+def test_gradients_of_all_that_each_rank_divides_by_a_number_of_its_own() -> None:
+    def norms(rank: int, taken: int, of_bias: float) -> list[float]:
+        return [size * (2.0, 3.0)[rank] for size in (1.0 + taken, 5.0, 0.5, of_bias)]
+
+    for of_bias in (0.25, 0.0):
+        ranks = []
+        for rank in range(2):
+            reads = [read(rank, n, APART if n else SAME, APART) for n in (0, 1, 2)]
+            reads = [replace(each, gradient_norms=norms(rank, each.taken, of_bias)) for each in reads]
+            ranks.append([met(""), *reads])
+        assert [each.severity for each in found(gradients_not_synchronised, *ranks)] == ["error"]
+    skewed = [[*ranks[0]], [*ranks[1][:-1], replace(reads[-1], gradient_norms=[9.0, 15.0, 1.4, 0.0])]]
+    assert found(gradients_not_synchronised, *skewed) == []
 
 
 def test_what_is_sent_after_the_step_is_late() -> None:

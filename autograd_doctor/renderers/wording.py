@@ -27,6 +27,9 @@ _STOPPED: dict[StoppedBy, str] = {
 
 _NOT_JUDGED: tuple[Verdict, ...] = ("doctor-failed", "program-failed", "not-judged", "interrupted")
 
+_COMPARED = {"AD901", "AD902"}
+"""Rules that compare ranks."""
+
 
 def listed(items: Sequence[str], limit: int) -> str:
     """Up to `limit` items and how many more there are."""
@@ -92,7 +95,9 @@ def _blind(report: Report) -> str:
     reasons = list(dict.fromkeys(report.checks.skipped.values()))
     blind = f"; {len(report.checks.skipped)} not checked: {listed(reasons, 2)}" if reasons else ""
     size = report.environment.world_size
-    return f"{blind}; {size} ranks were checked separately, not compared" if size > 1 else blind
+    are_compared = _COMPARED.issubset(report.checks.ran)
+    how = "compared by weights and gradients alone" if are_compared else "checked separately, not compared"
+    return f"{blind}; {size} ranks were {how}" if size > 1 else blind
 
 
 def _summary_of_function(report: Report, counts: Sequence[str]) -> str:

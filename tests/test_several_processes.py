@@ -190,6 +190,7 @@ SICK = [
         "leaves_bias_out": ("AD901", "error", "by hand"),
         "sends_after_the_step": ("AD901", "error", "sends_after_the_step"),
         "sends_some_steps": ("AD901", "error", "sends_some_steps"),
+        "divides_by_its_own_count": ("AD901", "error", "divides_by_its_own_count"),
         "bypassed_critic": ("AD901", "error", "bypassed_critic"),
         "reset_on_one_rank": ("AD902", "error", "reset_on_one_rank"),
         "frozen_on_one_rank": ("AD902", "warning", "frozen_on_one_rank"),

@@ -23,6 +23,9 @@ _ROUNDING = 1e-6
 _OTHER_DATA = 1e-3
 """Of the norm of a gradient: those of other samples are hardly ever as near."""
 
+_SCALED = 1e-5
+"""Of the quotient of two norms: rounding of float32 is below it, and gradients of other data hardly ever are."""
+
 _Values = tuple[int | None, float]
 """Bits and norm."""
 
@@ -137,6 +140,28 @@ class Replicas:
             if differing and self._is_sent(values := self._gradients(reading, position), position)
         }
         return len(found) > 1
+
+    def are_multiples(self, positions: Sequence[int]) -> bool:
+        """Whether all of them differ between ranks by a factor of each rank, in several readings of models that differ:
+        the ranks have told each other, and made different things of it."""
+        readings = [
+            reading
+            for reading, differing in enumerate(self.differing)
+            if differing and any(not _are_alike(self._gradients(reading, p), _OTHER_DATA) for p in positions)
+        ]
+        return len(readings) > 1 and all(self._are_multiples_in(reading, positions) for reading in readings)
+
+    def _are_multiples_in(self, reading: int, positions: Sequence[int]) -> bool:
+        by_position = [[size for _, size in self._gradients(reading, position)] for position in positions]
+        used = [sizes for sizes in by_position if any(sizes)]
+        if len(used) < 2 or not all(0 < size < math.inf for sizes in used for size in sizes):
+            return False
+        quotients = [[size / sizes[0] for size in sizes] for sizes in used]
+        return all(
+            math.isclose(quotient, first, rel_tol=_SCALED)
+            for each in quotients
+            for quotient, first in zip(each, quotients[0], strict=True)
+        )
 
     def are_made_alike_later(self, position: int) -> bool:
         """Whether gradients that differed in a step were equal when they were cleared."""

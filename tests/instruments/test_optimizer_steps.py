@@ -103,6 +103,18 @@ def test_with_a_closure_gradients_are_looked_at_after_it():
         assert event.moved == [0], "compared with the values after the first call of the closure"
 
 
+def test_an_optimizer_leaves_to_the_one_inside_what_that_has_stepped():
+    """As where each rank steps its shard, and sends it to the others."""
+    a, b = weight(), weight()
+    with inventing(OptimizerSteps) as run:
+        outer, inner = SGD([a, b], lr=0.1), SGD([a], lr=0.1)
+        write(run, a, b)
+        with run.step(outer):
+            step(run, inner, a)
+        used = [[parameter for use in event.uses for parameter in use.parameters] for event in run.of(OptimizerStepped)]
+        assert used == [[run.number(a)], [run.number(b)]]
+
+
 def test_a_closure_inside_an_optimizer_that_was_given_none():
     a, b = weight(), weight()
     with inventing(OptimizerSteps) as run:

@@ -64,12 +64,15 @@ class _Sent:
 class _Part:
     """Parameters that are stepped together; `taken`: how often.
 
-    probe: a few of their values as a step has left them. used: the gradients that were read before it.
+    ends: the first and the last of them. probe: a few values of these as a step has left them. used: the gradients that
+    were read before it.
     """
 
     number: int
     held: IdentityTable[None]
     size: int
+    is_remote: bool
+    ends: list[weakref.ref[torch.Tensor]]
     wrapped_by: weakref.ref[DistributedDataParallel] | None
     taken: int = 0
     readings: int = 0
@@ -88,9 +91,20 @@ class _Part:
     @property
     def may_be_read(self) -> bool:
         """Whether there is anything to be learned that is worth the waiting."""
-        parameters = self.parameters
-        waits = any(map(is_remote, parameters)) and self.taken > _WAITS_UNTIL
-        return len(parameters) == self.size and self.readings < _MOST_READINGS and not waits
+        return self.readings < _MOST_READINGS and not (self.is_remote and self.taken > _WAITS_UNTIL)
+
+    def look_back(self) -> None:
+        """Remember what a step has left."""
+        self.probe = [_first_values(end).clone() for end in self._ends()] if self.may_be_read else []
+
+    @property
+    def was_changed(self) -> bool:
+        """Whether somebody has changed them since their last step."""
+        pairs = zip(self.probe, self._ends(), strict=False) if self.probe else ()
+        return not all(torch.equal(before, _first_values(end)) for before, end in pairs)
+
+    def _ends(self) -> list[torch.Tensor]:
+        return [parameter for end in self.ends if (parameter := end()) is not None]
 
 
 class Replicas(Instrument):
@@ -153,7 +167,7 @@ class Replicas(Instrument):
         self._has_stepped = True
         with self._guard.looking():
             for part in self._parts_of(optimizer):
-                is_due = part.taken in _READ_AFTER or _was_changed(part)
+                is_due = part.taken in _READ_AFTER or part.was_changed
                 part.used = []
                 if is_due and part.may_be_read:
                     self._read(part, here(), _of_gradients(part.parameters))
@@ -166,7 +180,7 @@ class Replicas(Instrument):
         if parts and not self._stepping:
             with self._guard.looking():
                 for part in parts:
-                    part.probe = _probe(part) if part.may_be_read else []
+                    part.look_back()
 
     def _clearing_began(self, call: ClearCall) -> None:
         """What was sent to the others after the step came too late for it."""
@@ -256,7 +270,15 @@ class Replicas(Instrument):
     def _met(
         self, held: list[torch.Tensor], names: list[str], wrapper: DistributedDataParallel | None, trained: bool = True
     ) -> _Part:
-        part = _Part(self._count, IdentityTable(), len(held), None if wrapper is None else weakref.ref(wrapper))
+        valued = [weakref.ref(parameter) for parameter in held if parameter.numel()]
+        part = _Part(
+            number=self._count,
+            held=IdentityTable(),
+            size=len(held),
+            is_remote=any(map(is_remote, held)),
+            ends=[*valued[:1], *valued[1:][-1:]],
+            wrapped_by=None if wrapper is None else weakref.ref(wrapper),
+        )
         self._count += 1
         for parameter in held:
             part.held.put(parameter, None)
@@ -284,6 +306,8 @@ class Replicas(Instrument):
 
     def _read(self, part: _Part, at: Location | None, gradients: _Gradients) -> None:
         parameters, wrapper = part.parameters, part.wrapper
+        if len(parameters) != part.size:  # some are gone
+            return
         part.readings += 1
         sent = _Sent()
         if wrapper is not None:
@@ -323,21 +347,6 @@ def _of_gradients(parameters: Iterable[torch.Tensor]) -> _Gradients:
 def _norms(tensors: Iterable[torch.Tensor]) -> list[float]:
     """Those of whole numbers and truth values as well."""
     return norms([each if each.is_floating_point() or each.is_complex() else each.float() for each in tensors])
-
-
-def _probe(part: _Part) -> list[torch.Tensor]:
-    """Copies of the first values of the first and the last parameter."""
-    parameters = [parameter for parameter in part.parameters if parameter.numel()]
-    return [_first_values(parameter).clone() for parameter in (parameters[:1] + parameters[1:][-1:])]
-
-
-def _was_changed(part: _Part) -> bool:
-    """Whether somebody has changed them since their last step."""
-    if not part.probe:
-        return False
-    now = [parameter for parameter in part.parameters if parameter.numel()]
-    pairs = zip(part.probe, now[:1] + now[1:][-1:], strict=False)
-    return not all(torch.equal(before, _first_values(parameter)) for before, parameter in pairs)
 
 
 def _first_values(parameter: torch.Tensor) -> torch.Tensor:

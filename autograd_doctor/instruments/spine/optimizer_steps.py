@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
+from msgspec.structs import replace
 from torch.optim import Optimizer
 
 from autograd_doctor.events.event import Event
@@ -56,6 +57,16 @@ class _Step:
     at_bound: list[int] = field(default_factory=list)
     uses: list[GradientUse] = field(default_factory=list)
     scale: float = 1.0
+
+    def leave_to_others(self, updated: set[int]) -> None:
+        """Gradients that an optimizer which it called has used: it steps some, and sends or makes the rest itself."""
+        inside = {number for number, parameter in self.with_gradient if id(parameter) in updated}
+        self.uses = [use for each in self.uses if (use := _without(each, inside)).parameters]
+
+
+def _without(use: GradientUse, left_out: set[int]) -> GradientUse:
+    kept = [(number, norm) for number, norm in zip(use.parameters, use.norms, strict=True) if number not in left_out]
+    return replace(use, parameters=[number for number, _ in kept], norms=[norm for _, norm in kept])
 
 
 class OptimizerSteps(Instrument):
@@ -230,6 +241,7 @@ class OptimizerSteps(Instrument):
         step = self._running.pop(self._optimizers.known(call.optimizer), None) if self._running else None
         running = self._course.step_of(call.optimizer) if step is not None else None
         if step is not None and running is not None and not running.only_calls_others:
+            step.leave_to_others(running.updated_inside)
             self._record(call.optimizer, step, running.skipped)
         self._begun.add(self._optimizers.get(call.optimizer))
         self._latest = self._course.steps, self._versions(call.optimizer), probe(parameters_of(call.optimizer))

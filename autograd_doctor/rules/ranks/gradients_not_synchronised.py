@@ -13,11 +13,12 @@ from autograd_doctor.trace import Ranks, Trace
 from autograd_doctor.views.between_ranks import Replicas, replicas
 from autograd_doctor.wording import plural
 
-_Kind = Literal["late", "bypassed", "held back", "left out", "sometimes"]
+_Kind = Literal["late", "scaled", "bypassed", "held back", "left out", "sometimes"]
 """How the ranks were to send each other gradients, and what of it failed."""
 
 _DETAIL: dict[_Kind, str] = {
     "late": ", which became equal only after the step",
+    "scaled": ": they are those of all ranks, times a number of each rank's own",
     "bypassed": "",
     "held back": ": the last backward before the step ran under `no_sync()`",
     "left out": "",
@@ -25,6 +26,8 @@ _DETAIL: dict[_Kind, str] = {
 }
 _HELP: dict[_Kind, str] = {
     "late": "reduce gradients over the ranks between `backward()` and `step()`, since what is sent later moves nothing",
+    "scaled": "divide by the same number on every rank, such as how many samples all of them have had: reduce that "
+    "count as well",
     "bypassed": "call the wrapper and not `.module`: its forward prepares the backward to send gradients to the other "
     "ranks; what changes gradients afterwards has to do the same on each of them",
     "held back": "leave `no_sync()` for the last forward and backward before each step, which sends what has "
@@ -57,6 +60,8 @@ def _kind(model: Replicas, apart: list[int]) -> _Kind | None:
     """
     if any(map(model.are_made_alike_later, apart)):
         return "late"
+    if model.are_multiples(apart):
+        return "scaled"
     if model.is_wrapped:
         reads = _reads(model, apart)
         if all(read.sent_last for read in reads):
@@ -371,8 +376,8 @@ RULE = Rule(
         "Gradients that differ between ranks in steps of a model that was equal on all of them, and never is again. "
         "That ranks were to step alike shows by a wrapper (`DistributedDataParallel`), or without one by gradients "
         "that are equal although the models differ: those of other parameters, of other steps, or the same ones after "
-        "the step. Models are read before some of the first 65 steps, and when something else than a step has changed "
-        "them."
+        "the step; or that are multiples of each other. Models are read before some of the first 65 steps, and when "
+        "something else than a step has changed them."
     ),
     why="Each rank trains a model of its own on its part of the data. More ranks teach it nothing more, and the model "
     "that is saved is that of one of them.",
@@ -382,7 +387,7 @@ RULE = Rule(
     "start, or of which ranks share no gradients, as in an ensemble or a search), shards (FSDP, tensor and pipeline "
     "parallelism), parameters that the wrapper was told to ignore, a communication hook, and steps all of whose "
     "backwards ran under `no_sync()`, one each, which may be averaged later. A warning where whole modules are left "
-    "out, which may be each rank's own. That gradients are sums where they should be means does not show.",
+    "out, which may be each rank's own. That gradients are sums where they should be means on all ranks does not show.",
     needs=(GradientsChangedAfterStep, ReplicasMet, ReplicasRead, RunEnded),
     examine=examine,
     examine_ranks=examine_ranks,

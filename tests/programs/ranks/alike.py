@@ -139,6 +139,22 @@ def sends_some_steps(rank: int) -> None:
 
 
 @case
+def divides_by_its_own_count(rank: int) -> None:
+    """Batches of unlike sizes: gradients are sums over ranks, and each divides by the size of its own batch."""
+    model = network()
+    data_of(rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    for step in range(STEPS):
+        x = torch.randn(8 + 4 * rank + step % 3, 4)
+        optimizer.zero_grad()
+        (model(x) - x.sum(1, keepdim=True)).pow(2).sum().backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= 2 * len(x)
+        optimizer.step()  # <- divides_by_its_own_count
+
+
+@case
 def bypassed_critic(rank: int) -> None:
     """Of two models with an optimizer each, one bypasses its wrapper, and steps twice as often."""
     good, model = DistributedDataParallel(network(1)), DistributedDataParallel(network(2))

@@ -437,6 +437,21 @@ def test_operations():
     assert heard[0][1].args[0] is a
 
 
+def test_operations_on_lists_of_tensors_are_told_of_one_by_one() -> None:
+    a, b = torch.ones(2), torch.ones(3)
+    found = [a._version, b._version]
+    with Heard("operations") as heard:
+        torch._foreach_mul_([a, b], [2.0, 3.0])
+        sums = torch._foreach_add([a, b], 1.0)
+        with pytest.raises(RuntimeError):
+            torch._foreach_add_([a, b], [b, a])
+    ended = [each for name, each in heard if name == "ended"]
+    assert [(each.name, each.args[1]) for each in ended] == [("mul_", 2.0), ("mul_", 3.0), ("add", 1.0), ("add", 1.0)]
+    assert [id(each.result) for each in ended] == [id(a), id(b), *map(id, sums)]
+    assert [each.found for each in ended[:2]] == found
+    assert [name for name, each in heard if each.error is not None] == ["failed"]
+
+
 def test_operations_are_looked_at_without_gradients_and_unseen_by_the_program() -> None:
     looks: list[bool] = []
     deferred: list[bool] = []

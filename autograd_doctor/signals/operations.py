@@ -14,6 +14,7 @@ from torch.autograd.variable import VariableMeta
 from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.reading.fused import PREFIX, one_by_one
 from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import place
@@ -65,6 +66,8 @@ class Operation:
 class Operations(Seam):
     """`began`, then `ended` or `failed`. Functions that only tell something about a tensor are not signalled, but for
     `shown`, with a tensor that is about to be put into words.
+
+    Those on lists of tensors are signalled one by one: `_foreach_mul_` as so many `mul_`.
 
     It stands aside while the guard is muted, under transforms of functions, and where the program has taken the mode
     off the stack. `torch.from_numpy` and `Variable`, which modes do not see, are signalled as operations, too.
@@ -249,6 +252,8 @@ class _Mode(TorchFunctionMode):
         try:
             if func in _ENGINE:  # backwards have signals of their own
                 return func(*args, **kwargs)
+            if name.startswith(PREFIX) and args:
+                return self._run_fused(func, kind, name.removeprefix(PREFIX), args, kwargs)
             operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
             plain = not types or _PLAIN_TENSORS.issuperset(types)
             listeners = seam.began.hearing_of(name)
@@ -268,6 +273,25 @@ class _Mode(TorchFunctionMode):
             return result
         finally:
             seam.inside -= 1
+
+    def _run_fused(
+        self, func: Callable[..., Any], kind: Kind, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call on lists of tensors is told of as so many calls, so that nobody need know of both."""
+        seam, gradients = self._seam, torch.is_grad_enabled()
+        operations = [Operation(func, kind, name, each, kwargs, gradients) for each in one_by_one(args)]
+        try:
+            result = func(*args, **kwargs)
+        except Exception as error:
+            if seam.failed.listeners:
+                seam.failed.send(Operation(func, kind, name, args, kwargs, gradients, error=error))
+            raise
+        listeners = seam.ended.hearing_of(name)
+        for operation, made in zip(operations, args[0] if result is None else result, strict=False):
+            operation.result = made
+            if listeners:
+                seam.tell(seam.ended, listeners, operation, plain=False)
+        return result
 
 
 def _put_below(mode: TorchFunctionMode) -> None:

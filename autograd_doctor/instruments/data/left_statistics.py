@@ -24,7 +24,6 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import address
 from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, readable
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -34,7 +33,6 @@ from autograd_doctor.signals.states import StateLoad
 from autograd_doctor.tape import numbers_in
 
 _WRITES = frozenset({"copy_", "data.__set__", "__setitem__"})
-_AVERAGES = FOLLOWS | {"_foreach_add_", "_foreach_lerp_"}
 _MOST_LOOKS = 4
 """At each module that runs in evaluation mode."""
 _MOST_NORMS = 1000
@@ -97,7 +95,7 @@ class LeftStatistics(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
         self.listen(signals.operations.ended, self._operation_ended, names=_WRITES, attention=Attention.FULL)
-        self.listen(signals.operations.ended, self._averaged, names=_AVERAGES, attention=Attention.FULL)
+        self.listen(signals.operations.ended, self._averaged, names=FOLLOWS, attention=Attention.FULL)
         self.listen(signals.registration.submodule, self._registered)
         self.listen(signals.states.loaded, self._state_loaded)
 
@@ -123,12 +121,13 @@ class LeftStatistics(Instrument):
         """Weights move towards those of a normalisation whose statistics have moved."""
         if not self._norms or not self._course.steps or len(operation.args) < 2:
             return
-        targets, others = (tensors_in(operation.args[:1]), tensors_in(operation.args[1:2]))
-        for target, other in zip(targets, others, strict=False):
-            if target.dim() == 1 and target.shape == other.shape and _is_read(target):
-                source = self._followed(other)
-                if source is not None and _weight(source) is not target:
-                    self._copied.setdefault(address(target), _Copied(operation.place, weakref.ref(source), None))
+        target, other = operation.args[:2]
+        if not isinstance(target, torch.Tensor) or not isinstance(other, torch.Tensor):
+            return
+        if target.dim() == 1 and target.shape == other.shape and _is_read(target):
+            source = self._followed(other)
+            if source is not None and _weight(source) is not target:
+                self._copied.setdefault(address(target), _Copied(operation.place, weakref.ref(source), None))
 
     def _followed(self, other: torch.Tensor) -> nn.Module | None:
         """The normalisation whose weight this is, or flows into this by value."""

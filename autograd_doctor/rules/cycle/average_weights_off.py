@@ -12,6 +12,9 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.losses import elsewhere
 
+_FIRST = 2
+"""The step by whose end it is known what became of an average that follows the first one."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     off = [event for event in trace.of(AverageWeighed) if _is_off(event, tunables["rounding"])]
@@ -64,6 +67,7 @@ def _runs_beside(trace: Trace, events: list[TrainedAveraged]) -> bool:
 
 
 def _turned_round(trace: Trace, events: list[TrainedAveraged]) -> Finding:
+    """It may be meant where the values that stay were learned before; those of a copy that is as new teach nothing."""
     first, steps = events[0], len({event.step for event in events})
     trained, still = trace.parameter_names(first.parameters), trace.parameter_names(first.towards)
     return RULE.finding(
@@ -71,7 +75,7 @@ def _turned_round(trace: Trace, events: list[TrainedAveraged]) -> Finding:
         "no optimizer holds and nothing moves: the average is written into the weights that it is to be taken of",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.location,
-        severity="warning",
+        severity="warning" if first.step <= _FIRST else "info",
         confidence="medium",
         help="exchange the two, so that the copy follows: `copy.lerp_(weights, 1 - decay)`; where the weights are to "
         "be held near a copy that stays as it is, this may be meant",
@@ -227,7 +231,8 @@ RULE = Rule(
     "evaluated, or taken as a target, is not the model that was trained.",
     fix="Let both shares add up to 1: `average.lerp_(weights, 1 - decay)`.",
     fine="Sums of weights that are divided by their number later, and copies. Trained weights that are drawn to values "
-    "which no model uses meanwhile, or which follow them.",
+    "which no model uses meanwhile, or which follow them. Only an `info` where something had been learned before: "
+    "weights may be held near a copy of those that they began with.",
     needs=(AverageWeighed, ForwardRan, SpectralVectorsOff, TrainedAveraged),
     examine=examine,
     bad=(bad, bad_weights_of_two_decays),

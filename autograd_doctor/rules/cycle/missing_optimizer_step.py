@@ -81,9 +81,13 @@ def _first_seen(trace: Trace, optimizer: int) -> int:
 
 
 def _stepped_since(trace: Trace, first: int) -> set[int]:
-    """Parameters that something has updated since then: another optimizer, or the program by hand."""
+    """Parameters that something has updated since then: another optimizer, or the program by hand, which is as good as
+    seen where it writes to them each time before it clears their gradients."""
     steps = (event for event in trace.of(OptimizerStepped) if event.sequence >= first)
-    return {parameter for event in steps for use in event.uses for parameter in use.parameters}
+    stepped = {parameter for event in steps for use in event.uses for parameter in use.parameters}
+    cleared = [event for event in trace.of(GradientsCleared) if event.sequence >= first]
+    lost = {parameter for event in cleared for parameter in event.unused if parameter not in event.moved}
+    return stepped | {parameter for event in cleared for parameter in event.moved} - lost
 
 
 def _unclaimed(trace: Trace, backwards: list[BackwardRan]) -> list[BackwardRan]:
@@ -283,8 +287,8 @@ RULE = Rule(
     fine=(
         "Gradient accumulation, which ends in a step (a run that was stopped before it is reported with low "
         "confidence and the number of backwards seen); optimizers that step inside the backward; gradients that only "
-        "the generator's loss left in its critic, where the generator steps; and gradients that the program reads "
-        "after each backward, and clears without the optimizer."
+        "the generator's loss left in its critic, where the generator steps; gradients that the program reads "
+        "after each backward, and clears without the optimizer; weights that it writes to by hand after each backward."
     ),
     needs=(BackwardRan, GradientsCleared, GradientsRead, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
     examine=examine,

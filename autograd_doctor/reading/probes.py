@@ -10,18 +10,24 @@ from autograd_doctor.reading.tensor_facts import is_remote, readable
 
 Probe = list[tuple[float, ...]]
 
-_PARAMETERS = 4
-_VALUES = 8
+_VALUES = 4
+
+
+def ends(parameters: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """The first and the last: what writes to all of them writes to these."""
+    return (parameters[0], parameters[-1]) if len(parameters) > 1 else parameters
 
 
 def probe(parameters: Sequence[torch.Tensor]) -> Probe:
-    """The first values of some, from the first to the last, but not of those on an accelerator. Call it in a look."""
-    positions = sorted({(len(parameters) - 1) * part // (_PARAMETERS - 1) for part in range(_PARAMETERS)})
-    chosen = [parameters[position] for position in positions if parameters]
-    return [_values(each) for each in chosen if readable(each) and not is_remote(each)]
+    """The first values of both ends, but not of those on an accelerator. Call it in a look."""
+    return [_values(each) for each in ends(parameters) if readable(each) and not is_remote(each)]
 
 
 def _values(parameter: torch.Tensor) -> tuple[float, ...]:
-    """As they lie in memory, whatever the order of dimensions."""
-    values = parameter.detach()
-    return tuple(values.as_strided((min(_VALUES, values.numel()),), (1,)).tolist())
+    """Those of the first row, whatever the order in memory."""
+    row = parameter.detach()
+    if not row.numel():
+        return ()
+    while row.dim() > 1:
+        row = row[0]
+    return tuple(row.reshape(-1)[:_VALUES].tolist())

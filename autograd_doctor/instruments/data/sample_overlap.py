@@ -25,7 +25,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.probes import Probe, probe
+from autograd_doctor.reading.probes import Probe, ends, probe
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import is_spoiled
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
@@ -79,7 +79,7 @@ class _Training:
     @classmethod
     def of(cls, module: torch.nn.Module) -> _Training:
         """Of the weights that a module has now."""
-        weights = [parameter for _, parameter in parameters_in(module) if parameter.requires_grad]
+        weights = ends([parameter for _, parameter in parameters_in(module) if parameter.requires_grad])
         return cls([weakref.ref(each) for each in weights], probe(weights))
 
     def probe(self) -> Probe:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
 from autograd_doctor.events.run import RunEnded
-from autograd_doctor.findings import Finding
-from autograd_doctor.rules.ranks import gradients_not_synchronised, replicas_diverge
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules.ranks import gradients_not_synchronised, rank_decides_alone, replicas_diverge
 from autograd_doctor.trace import Ranked, Ranks, Trace
 
 NAMES = ["0.weight", "0.bias", "2.weight", "2.bias"]
@@ -168,3 +168,34 @@ def test_many_ranks_are_compared_in_no_time() -> None:
     began = time.process_time()
     assert len(found(gradients_not_synchronised, *ranks)) == 1
     assert time.process_time() - began < 5
+
+
+# ---------------------------------------------------------------------------------------------------- learning rates
+
+
+def stepped_with(*rates: tuple[int, float], line: int) -> list[RatesSet]:
+    at = Location(path="train.py", line=line)
+    return [RatesSet(replicas=0, taken=taken, rates=[rate], location=at) for taken, rate in rates]
+
+
+def rates(*ranks: Sequence[RatesSet], model: str = "model", gradients: Sequence[str] = SAME) -> list[Finding]:
+    seen = [(0, SAME, gradients), (1, APART, gradients), (2, APART, gradients)]
+    of_all = [[met(model), *(read(rank, *each) for each in seen), *changes] for rank, changes in enumerate(ranks)]
+    return found(rank_decides_alone, *of_all)
+
+
+def test_a_rate_that_one_rank_lowers_alone_is_its_decision() -> None:
+    [finding] = rates(stepped_with((0, 0.1), line=1), stepped_with((0, 0.1), (5, 0.01), line=2))
+    assert finding.message.startswith("rank 1 steps `model` with a rate of 0.01 from step 6 on, and rank 0 with 0.1")
+    assert finding.location == Location(path="train.py", line=2)
+
+
+def test_ranks_that_follow_one_schedule_decide_together() -> None:
+    assert rates(stepped_with((0, 0.1), (5, 0.01), line=1), stepped_with((0, 0.1), (5, 0.01), line=2)) == []
+
+
+@pytest.mark.parametrize(("model", "gradients", "count"), [("", SAME, 1), ("", APART, 0), ("model", APART, 0)])
+def test_rates_are_to_be_the_same_where_gradients_are(model: str, gradients: Sequence[str], count: int) -> None:
+    """Each rank may search for the best rate of a model of its own; and a wrapper that is bypassed is another fault."""
+    changes = stepped_with((0, 0.1), line=1), stepped_with((0, 0.2), line=1)
+    assert len(rates(*changes, model=model, gradients=gradients)) == count

@@ -69,3 +69,16 @@ class GradientsChangedAfterStep(Event, frozen=True):
     taken: int
     gradient_bits: list[int | None]
     gradient_norms: list[float]
+
+
+class RatesSet(Event, frozen=True):
+    """Replicas are stepped with other learning rates than before, after `taken` steps of their own.
+
+    rates: of each group of the optimizer, None for what is no plain number. location: the step of a scheduler that set
+    them, or the step that uses them.
+    """
+
+    replicas: int
+    taken: int
+    rates: list[float | None]
+    location: Location | None

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Ranked, Ranks
 
@@ -47,12 +47,14 @@ class Replicas:
     """A model on the ranks that hold it. readings: those that all have made, in order, each by rank.
 
     late: gradients that steps had used as they were when they were cleared, by steps taken before, of all ranks.
+    rates: what each rank steps them with, as it changed.
     """
 
     met: ReplicasMet
     ranks: Sequence[int]
     readings: Sequence[Sequence[ReplicasRead]]
     late: dict[int, Sequence[GradientsChangedAfterStep]]
+    rates: Sequence[Sequence[RatesSet]] = ()
 
     @property
     def is_wrapped(self) -> bool:
@@ -81,6 +83,19 @@ class Replicas:
 
     def stepped_at(self, reading: int) -> Location | None:
         return self.readings[reading][0].stepped_at
+
+    def rates_differ(self) -> list[RatesSet] | None:
+        """What ranks had last set when their rates first were not the same, in the order of ranks."""
+        if not all(self.rates):
+            return None
+        for taken in sorted({each.taken for by_rank in self.rates for each in by_rank}):
+            now = [[each for each in by_rank if each.taken <= taken] for by_rank in self.rates]
+            if not all(now):
+                continue
+            latest = [by_rank[-1] for by_rank in now]
+            if any(each.rates != latest[0].rates for each in latest):
+                return latest
+        return None
 
     # ---------------------------------------------------------------------------------------------------- parameters
 
@@ -208,6 +223,7 @@ def replicas(ranks: Ranks) -> Iterator[Replicas]:
                 met.ranks,
                 [[of.readings[step] for of in found] for step in steps],
                 {step: [of.late[step] for of in found] for step in late},
+                [of.rates for of in found],
             )
 
 
@@ -221,14 +237,17 @@ class _Of(NamedTuple):
     met: ReplicasMet
     readings: dict[int, ReplicasRead]
     late: dict[int, GradientsChangedAfterStep]
+    rates: list[RatesSet]
 
 
 def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
-    found = {met.replicas: _Of(met, {}, {}) for met in ranked.trace.of(ReplicasMet)}
+    found = {met.replicas: _Of(met, {}, {}, []) for met in ranked.trace.of(ReplicasMet)}
     for read in ranked.trace.of(ReplicasRead):
         found[read.replicas].readings[read.taken] = read
     for changed in ranked.trace.of(GradientsChangedAfterStep):
         found[changed.replicas].late[changed.taken] = changed
+    for each in ranked.trace.of(RatesSet):
+        found[each.replicas].rates.append(each)
     times: Counter[object] = Counter()
     for of in found.values():
         key = of.met.model, tuple(of.met.names), tuple(of.met.sizes), tuple(of.met.ranks), of.met.trained

@@ -19,6 +19,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.optimizers import Optimizers, learning_rate
 from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.optimizer_groups import rates_at_hand
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.prepared import left_unprepared
 from autograd_doctor.reading.variable_names import variable_name
@@ -112,7 +113,8 @@ class Schedulers(Instrument):
             return
         number, step, where = self._numbers.number(call.scheduler), self._course.steps, place()
         if not self._detail.full and number in self._told:
-            rates = _rates_at_hand(optimizer_of(call.scheduler))
+            optimizer = optimizer_of(call.scheduler)
+            rates = [] if optimizer is None else rates_at_hand(optimizer)
             self._latest[number] = _Latest(step, where, _count(call.scheduler), rates)
             return
         self._latest.pop(number, None)
@@ -146,12 +148,6 @@ class Schedulers(Instrument):
             count=_count(scheduler),
             unprepared=left_unprepared(optimizer, scheduler),
         )
-
-
-def _rates_at_hand(optimizer: Optimizer | None) -> list[float | None]:
-    """Those of each group that are numbers: tensors would have to be waited for."""
-    rates = [group.get("lr") for group in optimizer.param_groups] if optimizer is not None else []
-    return [rate if type(rate) is float else None for rate in rates]
 
 
 def _count(scheduler: LRScheduler) -> int:

@@ -139,6 +139,11 @@ class Replicas(Instrument):
             table.clear()
         super().detach()
 
+    def steps_of(self, optimizer: Optimizer) -> list[tuple[int, int]]:
+        """The numbers of the replicas that an optimizer steps, and how many of their steps had begun."""
+        _, parts = self._of.get(optimizer) or (0, [])
+        return [(part.number, part.taken) for part in parts]
+
     # ------------------------------------------------------------------------------------------------------ watching
 
     def _backward_began(self, call: BackwardCall) -> None:

@@ -15,7 +15,7 @@ from autograd_doctor.wording import plural
 _Stood = Mapping[int, Standing]
 _SAME_NUMBER = (
     "give every rank as many batches as the others (`DistributedSampler`, `drop_last=True`, or the context manager "
-    "`Join`), and let none skip a backward by itself"
+    "`Join`), and let none skip a backward, or stop, by a number of its own"
 )
 
 

@@ -26,21 +26,10 @@ NEEDS_THE_HOST = {
     ("AD617", "good_channels_first"),
     ("AD705", "bad"),
     ("AD705", "good"),
-    ("AD901", "bad"),
-    ("AD901", "bad_last_backward_sends_nothing"),
-    ("AD901", "bad_parameters_left_out"),
-    ("AD901", "bad_sent_after_the_step"),
-    ("AD901", "good"),
-    ("AD901", "good_averaged_after_some_steps"),
-    ("AD901", "good_last_backward_sends_all"),
-    ("AD901", "good_reduced_by_hand"),
-    ("AD902", "bad"),
-    ("AD902", "good"),
-    ("AD902", "good_local_steps_averaged_later"),
-    ("AD902", "good_models_of_their_own"),
+    *((rule.code, each.__name__) for rule in all_rules() if rule.code[:3] == "AD9" for each in (*rule.bad, *rule.good)),
 }
 """Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU,
-have workers make them, or ranks exchange them through gloo."""
+have workers make them, or ranks exchange them through gloo, as all of the family AD9xx do."""
 ON_IT = "from tests.stand_in import device as _\n"
 ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 

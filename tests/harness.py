@@ -39,6 +39,7 @@ RANKS = PROGRAMS / "ranks"
 PATIENCE = 120.0
 _GUARDS = re.compile(r"\A(?:#!.*\n)?# guards: (AD\d{3}(?: AD\d{3})*)\n")
 _HINTED = re.compile(r"^# hinted: (AD\d{3}(?: AD\d{3})*)$", re.MULTILINE)
+_FAILED = re.compile(r"`\w+` failed in ")
 _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
 
 
@@ -233,7 +234,8 @@ def _as_file(program: Path | str, folder: Path) -> Path:
 
 
 def assert_findings(report: Report, expected: list[tuple[str, int]], *, slack: int) -> None:
-    """The expected codes come first, each at most `slack` lines from its mark, and no other error follows."""
+    """The expected codes come first, each at most `slack` lines from its mark, no other error follows, and no instrument
+    failed."""
     first, rest = report.findings[: len(expected)], report.findings[len(expected) :]
     wanted = sorted(expected)
     found = sorted((finding.code, finding.location.line if finding.location else 0) for finding in first)
@@ -241,13 +243,19 @@ def assert_findings(report: Report, expected: list[tuple[str, int]], *, slack: i
     for (code, line), (_, mark) in zip(found, wanted, strict=True):
         assert abs(line - mark) <= slack, f"{code} is at line {line} instead of {mark}\n{summary(report)}"
     assert not [finding for finding in rest if finding.severity == "error"], summary(report)
+    assert not _failures(report)
 
 
 def assert_healthy(report: Report, hinted: Sequence[str] = ()) -> None:
-    """Training was seen, and there is nothing at all to say about it, but for hints under these codes."""
+    """Training was seen, no instrument failed, and there is nothing to say, but for hints under these codes."""
     assert report.run.steps > 0, summary(report)
     assert {finding.code for finding in report.findings} == set(hinted), summary(report)
     assert not [finding for finding in report.findings if finding.severity == "error"], summary(report)
+    assert not _failures(report)
+
+
+def _failures(report: Report) -> list[str]:
+    return [note for note in report.notes if _FAILED.match(note)]
 
 
 def summary(report: Report) -> str:

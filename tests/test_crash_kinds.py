@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
 from collections.abc import Callable
 from typing import get_args
@@ -103,6 +104,24 @@ def differentiates_twice() -> None:
     loss = x.exp().sum()
     torch.autograd.grad(loss, x)
     torch.autograd.grad(loss, x)
+
+
+def joins_and_leaves(meeting: str) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=1, world_size=2)
+    dist.destroy_process_group()
+
+
+@raises("lost_peer")
+def waits_for_a_rank_that_is_gone() -> None:
+    with tempfile.TemporaryDirectory() as meeting:
+        other = multiprocessing.get_context("fork").Process(target=joins_and_leaves, args=(meeting,))
+        other.start()
+        dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=0, world_size=2)
+        other.join()
+        try:
+            dist.all_reduce(torch.ones(2))
+        finally:
+            dist.destroy_process_group()
 
 
 class Half(nn.Bilinear):

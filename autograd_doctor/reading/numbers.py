@@ -123,6 +123,11 @@ class Numbers(IdentityTable[int]):
         super().__init__()
         self._count = 0
 
+    @property
+    def state(self) -> tuple[int, int]:
+        """What is another one once an object has come or gone."""
+        return self._count, len(self)
+
     def number(self, wanted: object) -> int:
         """The number of an object, a new one if it has none yet."""
         number = self.get(wanted)

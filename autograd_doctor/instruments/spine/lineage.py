@@ -105,8 +105,8 @@ class Lineage(Instrument):
         self._learns: dict[int, bool] = {}
         self._told_frozen: set[tuple[int, Place | None]] = set()
         self._storages: dict[int, list[tuple[int, Region | None]]] | None = None
-        """The parameters in each storage, until another one comes, or one may have moved."""
-        self._looked_up = 0
+        """The parameters in each storage, until one comes or goes, or may have moved."""
+        self._looked_up = (0, 0)
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
@@ -334,8 +334,8 @@ class Lineage(Instrument):
 
     def _within(self, target: torch.Tensor) -> list[int]:
         """Parameters of which the values lie in a tensor that is none: slices of one vector that holds them all."""
-        if self._storages is None or self._looked_up != self._parameters.count:
-            self._storages, self._looked_up = defaultdict(list), self._parameters.count
+        if self._storages is None or self._looked_up != self._parameters.state:
+            self._storages, self._looked_up = defaultdict(list), self._parameters.state
             for number, parameter in self._parameters.living():
                 self._storages[storage_address(parameter)].append((number, region_of(parameter)))
         near = self._storages.get(storage_address(target), ())

@@ -90,9 +90,9 @@ class Parameters(Instrument):
                 self._introduce(number, tensor, name, attribute)
 
     @property
-    def count(self) -> int:
-        """How many are alive."""
-        return len(self._numbers)
+    def state(self) -> tuple[int, int]:
+        """What is another one once a leaf has come or gone."""
+        return self._numbers.state
 
     def living(self) -> Iterator[tuple[int, torch.Tensor]]:
         return self._numbers.living()

@@ -234,8 +234,8 @@ def _as_file(program: Path | str, folder: Path) -> Path:
 
 
 def assert_findings(report: Report, expected: list[tuple[str, int]], *, slack: int) -> None:
-    """The expected codes come first, each at most `slack` lines from its mark, no other error follows, and no instrument
-    failed."""
+    """The expected codes come first, each at most `slack` lines from its mark; no other error follows, and no look
+    of an instrument failed."""
     first, rest = report.findings[: len(expected)], report.findings[len(expected) :]
     wanted = sorted(expected)
     found = sorted((finding.code, finding.location.line if finding.location else 0) for finding in first)

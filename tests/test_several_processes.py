@@ -192,6 +192,7 @@ SICK = [
         "sends_some_steps": ("AD901", "error", "sends_some_steps"),
         "divides_by_its_own_count": ("AD901", "error", "divides_by_its_own_count"),
         "bypassed_critic": ("AD901", "error", "bypassed_critic"),
+        "unfrozen_when_wrapped": ("AD901", "error", "unfrozen_when_wrapped"),
         "reset_on_one_rank": ("AD902", "error", "reset_on_one_rank"),
         "frozen_on_one_rank": ("AD902", "warning", "frozen_on_one_rank"),
     },
@@ -209,6 +210,8 @@ HEALTHY = [
         "local_steps",
         "local_steps_of_a_wrapper",
         "compressed",
+        "zero",
+        "zero_on_uneven_data",
     ],
     [
         "local_steps_by_torch",

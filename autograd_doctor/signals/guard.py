@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 from weakref import WeakSet
@@ -67,6 +67,15 @@ class Guard:
     def looking(self) -> Looking:
         """A block in which we read tensors: no graph, no modes of the program, no tracer or profiler, no signals."""
         return Looking(self.thread)
+
+    @contextlib.contextmanager
+    def unheard(self) -> Iterator[None]:
+        """A block in which torch works on behalf of others: no signal of it is heard."""
+        self.thread.depth += 1
+        try:
+            yield
+        finally:
+            self.thread.depth -= 1
 
     def attend(self, attention: Attention) -> None:
         """Let those who listen at this attention hear from now on."""

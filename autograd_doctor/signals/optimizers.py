@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Literal
 
-from torch import nn
+from torch import distributed, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from autograd_doctor.signals.guard import Guard
@@ -63,7 +63,8 @@ class StepCall:
 class OptimizerSteps(Seam):
     """`began`; with a closure, `closure_began` and `closure_ended` each time that it is called; `ended`.
 
-    Steps are seen through torch's public hooks, which say nothing of a step that raised.
+    Steps are seen through torch's public hooks, which say nothing of a step that raised. Those that a rank without data
+    takes for others, at the end of `Join`, are none of the program's.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -76,6 +77,18 @@ class OptimizerSteps(Seam):
     def patch(self, patches: Patches) -> None:
         patches.callback(register_optimizer_step_pre_hook(self._begins).remove)
         patches.callback(register_optimizer_step_post_hook(self._ends).remove)
+        if distributed.is_available():
+            from torch.distributed.algorithms.join import Join
+
+            patches.replace(Join, "__exit__", self._joining(Join.__exit__))
+
+    def _joining(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def __exit__(join: Any, *raised: Any) -> Any:  # noqa: N807
+            with self.guard.unheard():
+                return original(join, *raised)
+
+        return __exit__
 
     def _begins(
         self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]

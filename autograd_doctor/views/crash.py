@@ -66,7 +66,11 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
             r"Connection (?:closed|reset) by (?:remote )?peer|remote process exited|"
             r"Timed out waiting \d+ms for (?:recv|send)",
         ),
-        ("unfinished_reduction", r"Expected to have finished reduction in the prior iteration"),
+        (
+            "unfinished_reduction",
+            r"Expected to have finished reduction in the prior iteration|"
+            r"parameters that were not used in producing the loss returned by training_step",  # as Lightning has it
+        ),
         ("single_value", r"Expected more than 1 value per channel when training"),
         ("scaler_without_update", r"has already been called .*since the last update"),
         ("scaler_without_scale", r"_scale is None"),

@@ -35,6 +35,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
+from autograd_doctor.signals.wrapping import Wrapped
 
 _READ_AFTER = frozenset({0, *(2**power for power in range(7))})
 """Steps before which all is read; besides, whenever something else than a step has changed parameters."""
@@ -118,6 +119,7 @@ class Replicas(Instrument):
         self._course = course
         self._names = parameters
         self._wrappers: IdentityTable[_Sent] = IdentityTable()
+        self._sent: IdentityTable[IdentityTable[None]] = IdentityTable()
         self._parts: IdentityTable[_Part] = IdentityTable()
         self._of: IdentityTable[tuple[int, list[_Part]]] = IdentityTable()
         self._frozen: IdentityTable[_Part] = IdentityTable()
@@ -127,6 +129,7 @@ class Replicas(Instrument):
         self._has_stepped = False
 
     def connect(self, signals: Signals) -> None:
+        self.listen(signals.wrapping.wrapped, self._wrapped)
         self.listen(signals.backward.began, self._backward_began, bare=True)
         self.listen(signals.steps.began, self._step_began, bare=True)
         self.listen(signals.steps.closure_ended, self._closure_ended, bare=True)
@@ -135,7 +138,7 @@ class Replicas(Instrument):
         self.listen(self._course.step_taken, self._updated_by_hand, attention=Attention.LIGHT, bare=True)
 
     def detach(self) -> None:
-        for table in (self._wrappers, self._parts, self._of, self._frozen):
+        for table in (self._wrappers, self._sent, self._parts, self._of, self._frozen):
             table.clear()
         super().detach()
 
@@ -145,6 +148,13 @@ class Replicas(Instrument):
         return [(part.number, part.taken) for part in parts]
 
     # ------------------------------------------------------------------------------------------------------ watching
+
+    def _wrapped(self, wrapped: Wrapped) -> None:
+        """Remember what it sends, from here on, whatever learns later."""
+        sent: IdentityTable[None] = IdentityTable()
+        for parameter in wrapped.reduced:
+            sent.put(parameter, None)
+        self._sent.put(wrapped.wrapper, sent)
 
     def _backward_began(self, call: BackwardCall) -> None:
         if self._has_stepped:
@@ -289,6 +299,7 @@ class Replicas(Instrument):
             part.held.put(parameter, None)
         if trained:
             self._parts.put(held[0], part)
+        sent = None if wrapper is None else self._sent.get(wrapper)
         self.emit(
             ReplicasMet(
                 step=self._course.steps,
@@ -298,6 +309,7 @@ class Replicas(Instrument):
                 sizes=[parameter.numel() for parameter in held],
                 ranks=_ranks(None if wrapper is None else attributes(wrapper).get("process_group")),
                 trained=trained,
+                unsent=[] if sent is None else [at for at, parameter in enumerate(held) if parameter not in sent],
             )
         )
         if trained and wrapper is not None and wrapper not in self._frozen:

@@ -52,16 +52,26 @@ def _waits(trace: Trace, crash: Crash) -> Finding:
 
 
 def _left_out(trace: Trace, crash: Crash) -> list[int]:
-    """Those that torch counts, in the model that this line calls; none where it is not known which model that is."""
+    """Those that torch counts, or that the last backward did not write to; none where nobody knows of which model."""
     found = _INDICES.search(crash.raised.message)
+    numbers = _counted(trace, crash, found[1].split()) if found else _unwritten(trace, crash)
+    return [number for number in numbers if number in trace.parameters]
+
+
+def _counted(trace: Trace, crash: Crash, indices: list[str]) -> list[int]:
+    """In the model that this line calls."""
     called = {forward.module for forward in trace.of(ForwardRan) if forward.location == crash.location}
     held = {p for module in trace.of(ModuleSeen) if module.module in called for p in module.parameters}
     wrapped = [each.reduced for each in trace.of(ModelWrapped) if {*each.reduced} <= held]
-    if found is None or len(wrapped) != 1:
-        return []
-    indices = [int(index) for index in found[1].split()]
-    numbers = [wrapped[0][index] for index in indices if index < len(wrapped[0])]
-    return [number for number in numbers if number in trace.parameters]
+    return [wrapped[0][int(at)] for at in indices if int(at) < len(wrapped[0])] if len(wrapped) == 1 else []
+
+
+def _unwritten(trace: Trace, crash: Crash) -> list[int]:
+    """A framework may have put its own words in the place of torch's."""
+    last = next((each for each in reversed(trace.of(BackwardRan)) if each.step + 1 >= crash.raised.step), None)
+    wrote = {*last.wrote} if last else set[int]()
+    wrapped = [each.reduced for each in trace.of(ModelWrapped) if wrote & {*each.reduced}]
+    return [number for number in wrapped[0] if number not in wrote] if len(wrapped) == 1 else []
 
 
 def _with_gradients(trace: Trace, parameters: list[int]) -> set[int]:

@@ -13,12 +13,13 @@ from autograd_doctor.trace import Ranks, Trace
 from autograd_doctor.views.between_ranks import Replicas, replicas
 from autograd_doctor.wording import plural
 
-_Kind = Literal["late", "scaled", "bypassed", "held back", "left out", "sometimes"]
+_Kind = Literal["late", "scaled", "unsent", "bypassed", "held back", "left out", "sometimes"]
 """How the ranks were to send each other gradients, and what of it failed."""
 
 _DETAIL: dict[_Kind, str] = {
     "late": ", which became equal only after the step",
     "scaled": ": they are those of all ranks, times a number of each rank's own",
+    "unsent": ": the wrapper sends those of what learned when it was made",
     "bypassed": "",
     "held back": ": the last backward before the step ran under `no_sync()`",
     "left out": "",
@@ -28,6 +29,8 @@ _HELP: dict[_Kind, str] = {
     "late": "reduce gradients over the ranks between `backward()` and `step()`, since what is sent later moves nothing",
     "scaled": "divide by the same number on every rank, such as how many samples all of them have had: reduce that "
     "count as well",
+    "unsent": "let all that is to be trained require a gradient before the model is wrapped, or wrap it anew when that "
+    "has changed",
     "bypassed": "call the wrapper and not `.module`: its forward prepares the backward to send gradients to the other "
     "ranks; what changes gradients afterwards has to do the same on each of them",
     "held back": "leave `no_sync()` for the last forward and backward before each step, which sends what has "
@@ -62,6 +65,8 @@ def _kind(model: Replicas, apart: list[int]) -> _Kind | None:
         return "late"
     if model.are_multiples(apart):
         return "scaled"
+    if set(apart) <= set(model.met.unsent):
+        return "unsent"
     if model.is_wrapped:
         reads = _reads(model, apart)
         if all(read.sent_last for read in reads):

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
+from torch.distributed.algorithms.join import Join
 from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
@@ -80,6 +81,21 @@ def accumulated(rank: int, last: int) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------- sick
+
+
+@case
+def unfrozen_when_wrapped(rank: int) -> None:
+    model = network()
+    model[0].requires_grad_(False)
+    wrapped = DistributedDataParallel(model)
+    data_of(rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(STEPS):
+        if step == 4:
+            model[0].requires_grad_(True)
+        optimizer.zero_grad()
+        loss_of(wrapped).backward()
+        optimizer.step()  # <- unfrozen_when_wrapped
 
 
 @case
@@ -365,6 +381,19 @@ def zero(rank: int) -> None:
         optimizer.zero_grad()
         loss_of(model).backward()
         optimizer.step()
+
+
+@case
+def zero_on_uneven_data(rank: int) -> None:
+    """A rank that has come to the end of its data goes on for the others."""
+    model = DistributedDataParallel(network())
+    data_of(rank)
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.Adam, lr=0.01)
+    with Join([model, optimizer]):
+        for _ in range(STEPS - 6 * rank):
+            optimizer.zero_grad()
+            loss_of(model).backward()
+            optimizer.step()
 
 
 @case

@@ -69,3 +69,19 @@ class GradientsChangedAfterStep(Event, frozen=True):
     taken: int
     gradient_bits: list[int | None]
     gradient_norms: list[float]
+
+
+class EpochsInOneOrder(Event, frozen=True):
+    """A distributed sampler that shuffles gave out its samples in the same order in each pass that one model was
+    trained in, and came to the same samples.
+
+    location: where the first pass began. sampler: its name. epoch: the number of the epoch that it was in, in each.
+    replicas: among how many it deals out the samples. passes: how many have begun. batches: in all of them.
+    """
+
+    location: Location | None
+    sampler: str
+    epoch: int | None
+    replicas: int | None
+    passes: int
+    batches: int

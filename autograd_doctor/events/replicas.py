@@ -85,3 +85,25 @@ class EpochsInOneOrder(Event, frozen=True):
     replicas: int | None
     passes: int
     batches: int
+
+
+class BatchTrained(Event, frozen=True):
+    """What a step of a model came from, in numbers that are the same on two ranks if all values are.
+
+    replicas, taken: as `ReplicasRead` has it. location: where the pass over the loader began, or, without one, where
+    the first module was called. given: data that modules were called with, also inner ones. drawn: what a loader gave
+    and a backward came after, None where there was none that can be read. loss: the roots of its backwards. is_random:
+    a layer drops values out. shared: ranks met in a collective on the way from data to loss. sent: a collective was
+    given gradients of the model.
+    """
+
+    replicas: int
+    taken: int
+    location: Location | None
+    loader: str
+    given: int
+    drawn: int | None
+    loss: int | None
+    is_random: bool = False
+    shared: bool = False
+    sent: bool = False

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import BatchTrained, GradientsChangedAfterStep, ReplicasMet, ReplicasRead
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Ranked, Ranks
 
@@ -44,12 +44,14 @@ class Replicas:
     """A model on the ranks that hold it. readings: those that all have made, in order, each by rank.
 
     late: gradients that steps had used as they were when they were cleared, by steps taken before, of all ranks.
+    batches: what the first steps came from, likewise.
     """
 
     met: ReplicasMet
     ranks: Sequence[int]
     readings: Sequence[Sequence[ReplicasRead]]
     late: dict[int, Sequence[GradientsChangedAfterStep]]
+    batches: dict[int, Sequence[BatchTrained]]
 
     @property
     def is_wrapped(self) -> bool:
@@ -178,11 +180,13 @@ def replicas(ranks: Ranks) -> Iterator[Replicas]:
             found = [by_rank[rank] for rank in met.ranks]
             steps = sorted(set[int](found[0].readings).intersection(*(of.readings for of in found)))
             late = set[int](found[0].late).intersection(*(of.late for of in found))
+            batches = set[int](found[0].batches).intersection(*(of.batches for of in found))
             yield Replicas(
                 met,
                 met.ranks,
                 [[of.readings[step] for of in found] for step in steps],
                 {step: [of.late[step] for of in found] for step in late},
+                {step: [of.batches[step] for of in found] for step in batches},
             )
 
 
@@ -196,14 +200,17 @@ class _Of(NamedTuple):
     met: ReplicasMet
     readings: dict[int, ReplicasRead]
     late: dict[int, GradientsChangedAfterStep]
+    batches: dict[int, BatchTrained]
 
 
 def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
-    found = {met.replicas: _Of(met, {}, {}) for met in ranked.trace.of(ReplicasMet)}
+    found = {met.replicas: _Of(met, {}, {}, {}) for met in ranked.trace.of(ReplicasMet)}
     for read in ranked.trace.of(ReplicasRead):
         found[read.replicas].readings[read.taken] = read
     for changed in ranked.trace.of(GradientsChangedAfterStep):
         found[changed.replicas].late[changed.taken] = changed
+    for trained in ranked.trace.of(BatchTrained):
+        found[trained.replicas].batches[trained.taken] = trained
     times: Counter[object] = Counter()
     for of in found.values():
         key = of.met.model, tuple(of.met.names), tuple(of.met.sizes), tuple(of.met.ranks), of.met.trained

@@ -35,6 +35,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
+from autograd_doctor.signals.signal import Signal
 
 _READ_AFTER = frozenset({0, *(2**power for power in range(7))})
 """Steps before which all is read; besides, whenever something else than a step has changed parameters."""
@@ -61,7 +62,7 @@ class _Sent:
 
 
 @dataclass(eq=False)
-class _Part:
+class Part:
     """Parameters that are stepped together; `taken`: how often.
 
     probe: a few of their values as a step has left them. used: the gradients that were read before it.
@@ -94,19 +95,23 @@ class _Part:
 
 
 class Replicas(Instrument):
-    """Reads them before the first step, ever more seldom, and when they were changed between two steps."""
+    """Reads them before the first step, ever more seldom, and when they were changed between two steps.
+
+    `stepping` is sent for each of them before a step of its own.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReplicasMet, ReplicasRead, GradientsChangedAfterStep)
 
     def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
         super().__init__(site)
+        self.stepping: Signal[Part] = Signal(site.signals.guard)
         self._guard = site.signals.guard
         self._course = course
         self._names = parameters
         self._wrappers: IdentityTable[_Sent] = IdentityTable()
-        self._parts: IdentityTable[_Part] = IdentityTable()
-        self._of: IdentityTable[tuple[int, list[_Part]]] = IdentityTable()
-        self._frozen: IdentityTable[_Part] = IdentityTable()
+        self._parts: IdentityTable[Part] = IdentityTable()
+        self._of: IdentityTable[tuple[int, list[Part]]] = IdentityTable()
+        self._frozen: IdentityTable[Part] = IdentityTable()
         self._stepping: list[Optimizer] = []
         self._count = 0
         self._by_hand = 0
@@ -157,6 +162,7 @@ class Replicas(Instrument):
                 part.used = []
                 if is_due and part.may_be_read:
                     self._read(part, here(), _of_gradients(part.parameters))
+                self.stepping.relay(part)
                 part.taken += 1
 
     def _step_ended(self, call: StepCall) -> None:
@@ -179,7 +185,7 @@ class Replicas(Instrument):
                 with self._guard.looking():
                     self._look_again(part)
 
-    def _look_again(self, part: _Part) -> None:
+    def _look_again(self, part: Part) -> None:
         used, part.used = part.used, []
         bits, sizes = _of_gradients(part.parameters)
         if bits != used and len(bits) == len(used):
@@ -205,7 +211,7 @@ class Replicas(Instrument):
 
     # --------------------------------------------------------------------------------------------------- who is who
 
-    def _parts_of(self, optimizer: Optimizer) -> list[_Part]:
+    def _parts_of(self, optimizer: Optimizer) -> list[Part]:
         given = parameters_of(optimizer)
         count, parts = self._of.get(optimizer) or (0, [])
         if count != len(given):
@@ -213,7 +219,7 @@ class Replicas(Instrument):
             self._of.put(optimizer, (len(given), parts))
         return parts
 
-    def _parted(self, given: Iterable[torch.Tensor]) -> Iterator[_Part]:
+    def _parted(self, given: Iterable[torch.Tensor]) -> Iterator[Part]:
         """Parameters by the wrappers that keep them alike; those without one together."""
         held = [parameter for parameter in given if not dispatches(parameter)]
         first = self._parts.get(held[0]) if held else None
@@ -229,7 +235,7 @@ class Replicas(Instrument):
             names = [named[id(p)][1] for p in group] if wrapper is not None else self._names_of(group)
             yield self._met(group, names, wrapper)
 
-    def _parts_updated_by_hand(self) -> Iterator[_Part]:
+    def _parts_updated_by_hand(self) -> Iterator[Part]:
         if len(self._course.by_hand) != self._by_hand:
             self._by_hand = len(self._course.by_hand)
             known = {id(p) for _, part in self._parts.items() for p in part.parameters}
@@ -255,8 +261,8 @@ class Replicas(Instrument):
 
     def _met(
         self, held: list[torch.Tensor], names: list[str], wrapper: DistributedDataParallel | None, trained: bool = True
-    ) -> _Part:
-        part = _Part(self._count, IdentityTable(), len(held), None if wrapper is None else weakref.ref(wrapper))
+    ) -> Part:
+        part = Part(self._count, IdentityTable(), len(held), None if wrapper is None else weakref.ref(wrapper))
         self._count += 1
         for parameter in held:
             part.held.put(parameter, None)
@@ -282,7 +288,7 @@ class Replicas(Instrument):
 
     # ------------------------------------------------------------------------------------------------------- reading
 
-    def _read(self, part: _Part, at: Location | None, gradients: _Gradients) -> None:
+    def _read(self, part: Part, at: Location | None, gradients: _Gradients) -> None:
         parameters, wrapper = part.parameters, part.wrapper
         part.readings += 1
         sent = _Sent()
@@ -325,13 +331,13 @@ def _norms(tensors: Iterable[torch.Tensor]) -> list[float]:
     return norms([each if each.is_floating_point() or each.is_complex() else each.float() for each in tensors])
 
 
-def _probe(part: _Part) -> list[torch.Tensor]:
+def _probe(part: Part) -> list[torch.Tensor]:
     """Copies of the first values of the first and the last parameter."""
     parameters = [parameter for parameter in part.parameters if parameter.numel()]
     return [_first_values(parameter).clone() for parameter in (parameters[:1] + parameters[1:][-1:])]
 
 
-def _was_changed(part: _Part) -> bool:
+def _was_changed(part: Part) -> bool:
     """Whether somebody has changed them since their last step."""
     if not part.probe:
         return False

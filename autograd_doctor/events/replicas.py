@@ -93,8 +93,8 @@ class BatchTrained(Event, frozen=True):
     replicas, taken: as `ReplicasRead` has it. location: where the pass over the loader began, or, without one, where
     the first module was called. given: data that modules were called with, also inner ones. drawn: what a loader gave
     and a backward came after, None where there was none that can be read. loss: the roots of its backwards. is_random:
-    a layer drops values out. shared: ranks met in a collective on the way from data to loss. sent: a collective was
-    given gradients of the model.
+    a layer drops values out; beside: what operations took from then on together with values that have a graph. shared:
+    ranks met in a collective on the way from data to loss. sent: a collective was given gradients of the model.
     """
 
     replicas: int
@@ -104,6 +104,7 @@ class BatchTrained(Event, frozen=True):
     given: int
     drawn: int | None
     loss: int | None
+    beside: int = 0
     is_random: bool = False
     shared: bool = False
     sent: bool = False

@@ -30,6 +30,7 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.collectives import Collective
 from autograd_doctor.signals.loaders import BatchAsked, PassBegan
 from autograd_doctor.signals.modules import ModuleCall
+from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.optimizers import StepCall
 
 _STEPS = 8
@@ -41,7 +42,8 @@ _MOST_FIELDS = 16
 
 @dataclass
 class _Collected:
-    """Since the last step. given: to modules, without what has a graph. unknown: some of it cannot be read.
+    """Since the last step. given: to modules, without what has a graph. unknown: some of it cannot be read. beside:
+    what operations took together with values that have a graph, once a layer draws at random.
 
     pending: batches that no backward came after yet; drawn: those that one did. losses: of backwards. at: where the
     first module was called. is_random: a layer drops values out. forward: has begun, and no backward after it. shared:
@@ -49,7 +51,8 @@ class _Collected:
     """
 
     given: list[int] = field(default_factory=list)
-    seen: IdentityTable[int] = field(default_factory=IdentityTable)
+    seen: IdentityTable[None] = field(default_factory=IdentityTable)
+    beside: list[int] = field(default_factory=list)
     unknown: bool = False
     pending: list[tuple[object, int | None]] = field(default_factory=list)
     drawn: list[int | None] = field(default_factory=list)
@@ -85,6 +88,7 @@ class RankBatches(Instrument):
         self.listen(signals.loaders.drawn, self._drawn, attention=Attention.FULL)
         self.listen(signals.loaders.exhausted, self._exhausted)
         self.listen(signals.modules.began, self._module_began, attention=Attention.FULL, bare=True)
+        self.listen(signals.operations.ended, self._operation_ended, attention=Attention.FULL)
         self.listen(signals.collectives.begins, self._collective_begins, attention=Attention.FULL)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.steps.ended, self._step_ended, bare=True)
@@ -125,18 +129,29 @@ class RankBatches(Instrument):
             now.forward = True
             now.is_random |= call.module.training and draws_in_training(call.module)
             now.at = now.at or here()
-            data = [each for each in tensors_in((*call.args, *call.kwargs.values())) if _is_data(each)]
-            new = [each for each in data if each not in now.seen]
-            now.unknown |= not all(map(readable, new)) or len(now.given) + len(new) > _MOST_TENSORS
-            if new and not now.unknown:
-                for each in new:
-                    now.seen.put(each, 0)
-                now.given += [hash((*each.shape, bits)) for each, bits in zip(new, fingerprints(new), strict=True)]
+            now.given += self._new(now, (*call.args, *call.kwargs.values()))
+
+    def _operation_ended(self, operation: Operation) -> None:
+        """Targets show here: losses that differ may come of the randomness alone, or of other targets."""
+        now, result = self._now, operation.result
+        if now.is_random and operation.name != "batch_norm" and is_a(result, torch.Tensor) and result.requires_grad:
+            now.beside += self._new(now, (*operation.args, *operation.kwargs.values()))
+
+    def _new(self, now: _Collected, values: tuple[Any, ...]) -> list[int]:
+        """Numbers for data among values that did not come before in this step."""
+        new = [each for each in tensors_in(values) if _is_data(each) and each not in now.seen]
+        now.unknown |= not all(map(readable, new)) or len(now.seen) + len(new) > _MOST_TENSORS
+        if now.unknown or not new:
+            return []
+        for each in new:
+            now.seen.put(each, None)
+        return [hash((*each.shape, bits)) for each, bits in zip(new, fingerprints(new), strict=True)]
 
     def _collective_begins(self, collective: Collective) -> None:
+        """What is sent between backward and step may be gradients."""
         now = self._collected
         now.shared |= now.forward and not is_a(self._innermost, nn.SyncBatchNorm)
-        for tensor in (each for each in collective.given if readable(each)):
+        for tensor in (each for each in collective.given if now.losses and readable(each)):
             now.pointers.add(tensor.data_ptr())
             now.sizes.add(tensor.numel())
 
@@ -167,6 +182,7 @@ class RankBatches(Instrument):
                 given=hash(tuple(now.given)),
                 drawn=_together(now.drawn),
                 loss=_together(now.losses),
+                beside=hash(tuple(now.beside)),
                 is_random=now.is_random,
                 shared=now.shared,
                 sent=_is_sent(part.parameters, now),
@@ -195,5 +211,5 @@ def _together(keys: list[int | None]) -> int | None:
 def _is_sent(parameters: list[Any], now: _Collected) -> bool:
     """Whether a collective was given a gradient, or as many values as all of them have."""
     gradients = [each for each in map(gradient_of, parameters) if each is not None and readable(each)]
-    is_whole = sum(each.numel() for each in gradients) in now.sizes
-    return bool(gradients) and (is_whole or any(each.data_ptr() in now.pointers for each in gradients))
+    size = sum(each.numel() for each in gradients)
+    return (size > 1 and size in now.sizes) or any(each.data_ptr() in now.pointers for each in gradients)

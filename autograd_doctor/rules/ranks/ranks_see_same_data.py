@@ -29,15 +29,17 @@ def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
 def _are_same(trained: Sequence[BatchTrained]) -> bool:
     """Whether all ranks of a step had the same data, with their targets.
 
-    Equal losses show the latter; where layers draw at random they need not be equal, and what a loader gave shows it.
-    Where ranks meet between data and loss, each may have worked on its part of the same samples.
+    Equal losses show the latter; where layers draw at random they need not be equal, and then what a loader gave shows
+    it, and what operations took on the way to the loss. Where ranks meet on that way, each may have worked on its part
+    of the same samples.
     """
     given, drawn = {each.given for each in trained}, {each.drawn for each in trained}
     if len(given) > 1 or len(drawn) > 1 or any(each.shared for each in trained):
         return False
     losses = {each.loss for each in trained}
-    is_random = all(each.is_random for each in trained) and None not in drawn
-    return is_random or (len(losses) == 1 and None not in losses)
+    beside = {each.beside for each in trained}
+    is_random = all(each.is_random for each in trained)
+    return (is_random and len(beside) == 1 and None not in drawn) or (len(losses) == 1 and None not in losses)
 
 
 def _share_gradients(model: Replicas) -> bool:

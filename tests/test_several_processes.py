@@ -269,9 +269,12 @@ ON_THE_SAME_SAMPLES = [
     "reduced_by_hand",
     "reduced_at_once",
     "accumulated",
+    "sharded",
 ]
 ON_THEIR_OWN = [
     "sampled_by_rank",
+    "sharded_and_sampled_by_rank",
+    "layers_sharded_for_one_batch",
     "seeded_by_rank",
     "augmented_by_rank",
     "part_of_each_batch",

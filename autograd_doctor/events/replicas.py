@@ -31,6 +31,7 @@ class ReplicasMet(Event, frozen=True):
     replicas: the number by which readings refer to them. model: the name of the wrapper that keeps them alike, "" where
     they have none. names: in the wrapper, or as the program calls them. sizes: how many values each has. ranks: those
     that the wrapper keeps alike, or all. trained: somebody steps them; else they merely belong to the same wrapper.
+    sharded: each rank holds a part of each of them (`fully_shard`), which is never read.
     """
 
     replicas: int
@@ -39,6 +40,7 @@ class ReplicasMet(Event, frozen=True):
     sizes: list[int]
     ranks: list[int]
     trained: bool = True
+    sharded: bool = False
 
 
 class ReplicasRead(Event, frozen=True):

@@ -58,6 +58,10 @@ class Replicas:
         return bool(self.met.model)
 
     @property
+    def is_sharded(self) -> bool:
+        return self.met.sharded
+
+    @property
     def is_hooked(self) -> bool:
         """Whether the program says itself what is sent."""
         return any(read.hooked for by_rank in self.readings for read in by_rank)

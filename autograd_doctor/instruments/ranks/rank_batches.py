@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
 from typing import Any, ClassVar
 
 import torch
@@ -17,7 +21,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.reading.mode_dependence import draws_in_training
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.places import here
+from autograd_doctor.reading.places import here, is_ours
 from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.subclasses import dispatches, gradient_of, node_of
 from autograd_doctor.reading.tensor_facts import fingerprints, readable
@@ -38,6 +42,8 @@ _STEPS = 8
 _MOST_TENSORS = 256
 """Of one step: what is given to every layer."""
 _MOST_FIELDS = 16
+_SYNCHRONISED = torch.nn.modules._functions.__file__
+_SHARDED = str(Path(torch.__file__).parent / "distributed" / "fsdp") + os.sep
 
 
 @dataclass
@@ -79,7 +85,6 @@ class RankBatches(Instrument):
         self._replicas = replicas
         self._now = _Collected()
         self._has_stepped = False
-        self._innermost: nn.Module | None = None
         self._passes: IdentityTable[tuple[str, Location | None]] = IdentityTable()
         self._latest: tuple[str, Location | None] = ("", None)
 
@@ -125,7 +130,6 @@ class RankBatches(Instrument):
             return
         with self._guard.looking():
             now = self._collected
-            self._innermost = call.module
             now.forward = True
             now.is_random |= call.module.training and draws_in_training(call.module)
             now.at = now.at or here()
@@ -150,7 +154,7 @@ class RankBatches(Instrument):
     def _collective_begins(self, collective: Collective) -> None:
         """What is sent between backward and step may be gradients."""
         now = self._collected
-        now.shared |= now.forward and not is_a(self._innermost, nn.SyncBatchNorm)
+        now.shared |= now.forward and not _is_for_torch()
         for tensor in (each for each in collective.given if now.losses and readable(each)):
             now.pointers.add(tensor.data_ptr())
             now.sizes.add(tensor.numel())
@@ -194,6 +198,16 @@ def _is_data(tensor: torch.Tensor) -> bool:
     return bool(
         not dispatches(tensor) and tensor.numel() and node_of(tensor) is None and not is_a(tensor, nn.Parameter)
     )
+
+
+def _is_for_torch() -> bool:
+    """Whether a collective is called by what works alike whatever data ranks have: shards that are gathered, and
+    statistics that are synchronised."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    path = "" if frame is None else frame.f_code.co_filename
+    return path == _SYNCHRONISED or path.startswith(_SHARDED)
 
 
 def _key(tensors: list[torch.Tensor]) -> int | None:

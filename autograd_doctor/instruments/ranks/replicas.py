@@ -7,8 +7,9 @@ traces are compared.
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -65,7 +66,8 @@ class _Sent:
 class Part:
     """Parameters that are stepped together; `taken`: how often.
 
-    probe: a few of their values as a step has left them. used: the gradients that were read before it.
+    probe: a few of their values as a step has left them. used: the gradients that were read before it. sharded: no
+    rank holds all of them.
     """
 
     number: int
@@ -76,6 +78,7 @@ class Part:
     readings: int = 0
     probe: list[torch.Tensor] = field(default_factory=list)
     used: list[int | None] = field(default_factory=list)
+    sharded: bool = False
 
     @property
     def parameters(self) -> list[torch.Tensor]:
@@ -91,7 +94,7 @@ class Part:
         """Whether there is anything to be learned that is worth the waiting."""
         parameters = self.parameters
         waits = any(map(is_remote, parameters)) and self.taken > _WAITS_UNTIL
-        return len(parameters) == self.size and self.readings < _MOST_READINGS and not waits
+        return len(parameters) == self.size and self.readings < _MOST_READINGS and not (waits or self.sharded)
 
 
 class Replicas(Instrument):
@@ -220,7 +223,9 @@ class Replicas(Instrument):
         return parts
 
     def _parted(self, given: Iterable[torch.Tensor]) -> Iterator[Part]:
-        """Parameters by the wrappers that keep them alike; those without one together."""
+        """Parameters by the wrappers that keep them alike; those without one together, and shards by their ranks."""
+        for ranks, shards in _sharded(given):
+            yield self._met(shards, self._names_of(shards), None, sharded_over=ranks)
         held = [parameter for parameter in given if not dispatches(parameter)]
         first = self._parts.get(held[0]) if held else None
         if first is not None and first.size == len(held):  # another optimizer of the same model
@@ -260,9 +265,16 @@ class Replicas(Instrument):
         return [self._names.name_of(number) for number in numbers]
 
     def _met(
-        self, held: list[torch.Tensor], names: list[str], wrapper: DistributedDataParallel | None, trained: bool = True
+        self,
+        held: list[torch.Tensor],
+        names: list[str],
+        wrapper: DistributedDataParallel | None,
+        *,
+        trained: bool = True,
+        sharded_over: Sequence[int] = (),
     ) -> Part:
-        part = Part(self._count, IdentityTable(), len(held), None if wrapper is None else weakref.ref(wrapper))
+        wrapped_by = None if wrapper is None else weakref.ref(wrapper)
+        part = Part(self._count, IdentityTable(), len(held), wrapped_by, sharded=bool(sharded_over))
         self._count += 1
         for parameter in held:
             part.held.put(parameter, None)
@@ -275,8 +287,9 @@ class Replicas(Instrument):
                 model="" if wrapper is None else variable_name(wrapper) or type(wrapper.module).__name__,
                 names=names,
                 sizes=[parameter.numel() for parameter in held],
-                ranks=_ranks(None if wrapper is None else attributes(wrapper).get("process_group")),
+                ranks=[*sharded_over] or _ranks(None if wrapper is None else attributes(wrapper).get("process_group")),
                 trained=trained,
+                sharded=part.sharded,
             )
         )
         if trained and wrapper is not None and wrapper not in self._frozen:
@@ -357,6 +370,24 @@ def _kept_alike(wrapper: DistributedDataParallel) -> list[tuple[str, torch.Tenso
     """Parameters by name, without those that the wrapper was told to ignore, and those that hold a part of a whole."""
     ignored = attributes(wrapper).get("parameters_to_ignore") or ()
     return [(name, p) for name, p in parameters_in(wrapper.module) if name not in ignored and not dispatches(p)]
+
+
+def _sharded(given: Iterable[torch.Tensor]) -> Iterator[tuple[tuple[int, ...], list[torch.Tensor]]]:
+    """Parameters that `fully_shard` divides among ranks which all work on data of their own, by these ranks.
+
+    Over more than one dimension of ranks, some of them may share their data, as in tensor parallelism.
+    """
+    kind: Any = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    dispatched = [parameter for parameter in given if dispatches(parameter)]
+    if kind is None or not dispatched:
+        return
+    divided = {id(p) for each in gc.get_objects() if is_a(each, kind) for _, p in parameters_in(each)}
+    by_ranks: dict[tuple[int, ...], list[torch.Tensor]] = {}
+    for parameter in dispatched:
+        mesh = getattr(parameter, "device_mesh", None) if id(parameter) in divided else None
+        if mesh is not None and mesh.ndim == 1:
+            by_ranks.setdefault(tuple(mesh.mesh.tolist()), []).append(parameter)
+    yield from by_ranks.items()
 
 
 def _modules(wrapper: torch.nn.Module) -> Any:

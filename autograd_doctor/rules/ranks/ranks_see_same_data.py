@@ -43,7 +43,10 @@ def _are_same(trained: Sequence[BatchTrained]) -> bool:
 
 
 def _share_gradients(model: Replicas) -> bool:
-    """Whether a wrapper averages them in some step; or the program sends them in all, and replicas never differ."""
+    """Whether shards are put together, a wrapper averages gradients in some step, or the program sends them in all, and
+    replicas never differ."""
+    if model.is_sharded:
+        return True
     if model.is_wrapped:
         return any(read.sent_last for by_rank in model.readings for read in by_rank)
     sent = all(each.sent for by_rank in model.batches.values() for each in by_rank)
@@ -143,15 +146,15 @@ RULE = Rule(
     severity="error",
     title="ranks that share their gradients train on the same samples",
     observes="What modules are called with, what loaders gave, and the losses of the first recorded steps of a model "
-    "whose gradients `DistributedDataParallel` or the program averages over ranks: equal to the last bit on all of "
-    "them, in each step that was compared, while batches differ from step to step.",
+    "whose gradients `DistributedDataParallel`, `fully_shard` or the program averages over ranks: equal to the last "
+    "bit on all of them, in each step that was compared, while batches differ from step to step.",
     why="The average of equal gradients is that of one rank: several ranks learn what one would, and an epoch is as "
     "long as without them.",
     fix="Give each rank its part of the data: a `DistributedSampler`, a seed by rank, or a part of a stream.",
     fine="The same samples with other augmentation on each rank, ranks that take their part of a batch themselves, "
     "also inside of a model (tensor, sequence and context parallelism), targets of their own, models of their own, "
-    "evaluation, and one batch that stays the same. Shards of FSDP are not compared, nor the same samples in another "
-    "order.",
+    "evaluation, and one batch that stays the same. The same samples in another order are not found, nor are shards "
+    "compared over more than one dimension of ranks.",
     needs=(BatchTrained, ReplicasMet, ReplicasRead),
     examine=examine,
     examine_ranks=examine_ranks,

@@ -16,6 +16,9 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, TensorDataset
 
@@ -150,6 +153,16 @@ def accumulated(rank: int) -> None:
 
 
 @case
+def sharded(rank: int) -> None:
+    model = network()
+    for layer in (model[0], model):
+        fully_shard(layer, mesh=init_device_mesh("cpu", (2,)))
+    optimizer = adam(model)
+    for x, y in loader():  # <- sharded
+        step(model, optimizer, x, y)
+
+
+@case
 def epoch_never_set(rank: int) -> None:
     model = DistributedDataParallel(network())
     optimizer = adam(model)
@@ -171,6 +184,26 @@ def sampled_by_rank(rank: int) -> None:
     model.eval()
     with torch.no_grad():
         assert all(model(x).isfinite().all() for x, _ in loader())
+
+
+@case
+def sharded_and_sampled_by_rank(rank: int) -> None:
+    model = network()
+    fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+    optimizer = adam(model)
+    for x, y in divided():
+        step(model, optimizer, x, y)
+
+
+@case
+def layers_sharded_for_one_batch(rank: int) -> None:
+    """Tensor parallelism by torch: all ranks work on the same samples."""
+    model = network()
+    plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+    parallelize_module(model, init_device_mesh("cpu", (2,)), plan)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for x, y in loader():
+        step(model, optimizer, x, y)
 
 
 @case

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ import pytest
 from tests.harness import RANKS, ROOT, marks
 
 ENDS = 300
-REPLICAS, SPAWNED, ALIKE = RANKS / "replicas.py", RANKS / "spawned.py", RANKS / "alike.py"
+REPLICAS, SPAWNED = RANKS / "replicas.py", RANKS / "spawned.py"
+ALIKE, SAME_DATA = RANKS / "alike.py", RANKS / "same_data.py"
 MISBEHAVES = dict(marks(REPLICAS.read_text()))["AD599"]
 HANGS = next(n for n, line in enumerate(REPLICAS.read_text().splitlines(), 1) if line.endswith("# <- hangs"))
 
@@ -232,14 +234,20 @@ def test_replicas_that_part_are_found_where_they_are_stepped(
 ) -> None:
     """Many in one program: each is told by itself, and once."""
     found = checked(tmp_path, "--steps", "1000", str(ALIKE), *cases)
+    assert_found(found, ALIKE, cases.values())
+
+
+def assert_found(found: Checked, program: Path, wanted: Iterable[tuple[str, str, str]]) -> None:
+    """Codes, severities and the names that mark their lines, each on both ranks."""
     lines = {
         line.rpartition("# <- ")[2]: number
-        for number, line in enumerate(ALIKE.read_text().splitlines(), 1)
+        for number, line in enumerate(program.read_text().splitlines(), 1)
         if "# <- " in line
     }
-    wanted = sorted((code, severity, lines[mark], [0, 1]) for code, severity, mark in cases.values())
     told = found.report["findings"]
-    assert sorted((f["code"], f["severity"], f["location"]["line"], f["ranks"]) for f in told) == wanted
+    assert sorted((f["code"], f["severity"], f["location"]["line"], f["ranks"]) for f in told) == sorted(
+        (code, severity, lines[mark], [0, 1]) for code, severity, mark in wanted
+    )
 
 
 @pytest.mark.parametrize("cases", HEALTHY, ids=["together", "apart"])
@@ -252,6 +260,49 @@ def test_nothing_is_said_of_ranks_that_train_as_they_should(cases: list[str], tm
 def test_a_rank_that_waits_while_the_other_has_seen_enough_did_not_crash(tmp_path: Path) -> None:
     found = checked(tmp_path, "--steps", "24", str(ALIKE), "rank_zero_probes")
     assert (found.code, found.report["verdict"], found.codes) == (0, "passed", [])
+
+
+# --------------------------------------------------------------------------------------------------- data of the ranks
+
+
+ON_THE_SAME_SAMPLES = [
+    "in_order",
+    "shuffled_alike",
+    "drawn_alike",
+    "stream_not_divided",
+    "reduced_by_hand",
+    "reduced_at_once",
+    "accumulated",
+    "sharded",
+]
+ON_THEIR_OWN = [
+    "sampled_by_rank",
+    "sharded_and_sampled_by_rank",
+    "layers_sharded_for_one_batch",
+    "seeded_by_rank",
+    "augmented_by_rank",
+    "part_of_each_batch",
+    "part_inside_the_model",
+    "part_of_the_sequence",
+    "own_targets",
+    "own_targets_and_dropout",
+    "one_batch",
+    "same_model_twice",
+    "search",
+    "parts_of_a_layer",
+]
+
+
+def test_ranks_on_the_same_samples_are_found_where_these_are_drawn(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--steps", "1000", str(SAME_DATA), *ON_THE_SAME_SAMPLES, "epoch_never_set")
+    same = [("AD905", "error", case) for case in ON_THE_SAME_SAMPLES]
+    assert_found(found, SAME_DATA, [*same, ("AD903", "warning", "epoch_never_set")])
+
+
+def test_nothing_is_said_of_ranks_that_share_samples_on_purpose(tmp_path: Path) -> None:
+    found = checked(tmp_path, "--steps", "1000", str(SAME_DATA), *ON_THEIR_OWN)
+    assert (found.code, found.codes, found.report["run"]["ranks"]) == (0, [], [0, 1])
+    assert {"AD903", "AD905"} <= {*found.report["checks"]["ran"]}
 
 
 # ------------------------------------------------------------------------------------------------- a foreign launcher

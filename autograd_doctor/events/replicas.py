@@ -32,6 +32,7 @@ class ReplicasMet(Event, frozen=True):
     they have none. names: in the wrapper, or as the program calls them. sizes: how many values each has. ranks: those
     that the wrapper keeps alike, or all. trained: somebody steps them; else they merely belong to the same wrapper.
     unsent: positions of those whose gradients the wrapper does not send, as they did not learn when it was made.
+    sharded: each rank holds a part of each of them (`fully_shard`), which is never read.
     """
 
     replicas: int
@@ -41,6 +42,7 @@ class ReplicasMet(Event, frozen=True):
     ranks: list[int]
     trained: bool = True
     unsent: list[int] = []
+    sharded: bool = False
 
 
 class ReplicasRead(Event, frozen=True):
@@ -84,3 +86,42 @@ class RatesSet(Event, frozen=True):
     taken: int
     rates: list[float | None]
     location: Location | None
+
+
+class EpochsInOneOrder(Event, frozen=True):
+    """A distributed sampler that shuffles gave out its samples in the same order in each pass that one model was
+    trained in, and came to the same samples.
+
+    location: where the first pass began. sampler: its name. epoch: the number of the epoch that it was in, in each.
+    replicas: among how many it deals out the samples. passes: how many have begun. batches: in all of them.
+    """
+
+    location: Location | None
+    sampler: str
+    epoch: int | None
+    replicas: int | None
+    passes: int
+    batches: int
+
+
+class BatchTrained(Event, frozen=True):
+    """What a step of a model came from, in numbers that are the same on two ranks if all values are.
+
+    replicas, taken: as `ReplicasRead` has it. location: where the pass over the loader began, or, without one, where
+    the first module was called. given: data that modules were called with, also inner ones. drawn: what a loader gave
+    and a backward came after, None where there was none that can be read. loss: the roots of its backwards. is_random:
+    a layer drops values out; beside: what operations took from then on together with values that have a graph. shared:
+    ranks met in a collective on the way from data to loss. sent: a collective was given gradients of the model.
+    """
+
+    replicas: int
+    taken: int
+    location: Location | None
+    loader: str
+    given: int
+    drawn: int | None
+    loss: int | None
+    beside: int = 0
+    is_random: bool = False
+    shared: bool = False
+    sent: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from typing import Any
 
 import torch
 
@@ -47,6 +48,13 @@ def tells_apart(tensor: torch.Tensor) -> bool:
 def key_of(rows: list[int]) -> int:
     """A number for rows in their order."""
     return hash(tuple(rows))
+
+
+def index_key(index: Any) -> int | None:
+    """A number for the samples that a sampler asks for; None for what is not told by whole numbers."""
+    if type(index) is list and all(type(each) is int for each in index):
+        return hash(tuple(index))
+    return index if type(index) is int else None
 
 
 def _words(tensor: torch.Tensor) -> torch.Tensor:

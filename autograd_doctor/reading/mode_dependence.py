@@ -35,6 +35,11 @@ def depends_on_mode(module: nn.Module) -> bool:
     return is_a(module, _DropoutNd) and bool(kept["p"] > 0)
 
 
+def draws_in_training(module: nn.Module) -> bool:
+    """Whether one of torch's own kinds gives something else at each time as it is set now, as dropout does."""
+    return may_depend_on_mode(module) and not is_a(module, _NormBase) and depends_on_mode(module)
+
+
 def mode_dependent(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Paths and modules below (and including) a module that depend on the mode."""
     for path, inner in modules_in(module):

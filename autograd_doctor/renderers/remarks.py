@@ -19,8 +19,9 @@ _FURTHER: dict[StoppedBy, str] = {"steps": "`--steps` or `--seconds`", "time": "
 _BETWEEN_RANKS = {
     "weights": "AD902",
     "gradients": "AD901",
-    "the same data on two ranks": "",
+    "the same data on two ranks": "AD905",
     "ranks waiting for one another": "AD906",
+    "rates, stops and checkpoints that a rank decides on by numbers of its own": "",
 }
 """What shows only where several are compared, and the rule that does so."""
 

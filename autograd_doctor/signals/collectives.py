@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+import torch
 from torch import distributed
 
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
@@ -36,10 +38,11 @@ _COLLECTIVES = (
 
 @dataclass(eq=False, slots=True)
 class Collective:
-    """A collective is about to be called by the program. of_all: on the group of all ranks."""
+    """A collective is about to be called by the program. of_all: on the group of all ranks. given: its tensors."""
 
     name: str
     of_all: bool
+    given: Sequence[torch.Tensor]
 
 
 class Collectives(Seam):
@@ -57,7 +60,8 @@ class Collectives(Seam):
     def _calling(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
-            self.begins.send(Collective(name, _is_of_all((*args, *kwargs.values()))))
+            given = (*args, *kwargs.values())
+            self.begins.send(Collective(name, _is_of_all(given), tensors_in(given)))
             return original(*args, **kwargs)
 
         return call

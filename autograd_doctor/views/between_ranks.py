@@ -14,7 +14,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import (
+    BatchTrained,
+    GradientsChangedAfterStep,
+    RatesSet,
+    ReplicasMet,
+    ReplicasRead,
+)
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Ranked, Ranks
 
@@ -48,17 +54,23 @@ class Replicas:
 
     late: gradients that steps had used as they were when they were cleared, by steps taken before, of all ranks.
     rates: what each rank steps them with, as it changed.
+    batches: what the first steps came from, likewise.
     """
 
     met: ReplicasMet
     ranks: Sequence[int]
     readings: Sequence[Sequence[ReplicasRead]]
     late: dict[int, Sequence[GradientsChangedAfterStep]]
+    batches: dict[int, Sequence[BatchTrained]]
     rates: Sequence[Sequence[RatesSet]] = ()
 
     @property
     def is_wrapped(self) -> bool:
         return bool(self.met.model)
+
+    @property
+    def is_sharded(self) -> bool:
+        return self.met.sharded
 
     @property
     def is_hooked(self) -> bool:
@@ -218,11 +230,13 @@ def replicas(ranks: Ranks) -> Iterator[Replicas]:
             found = [by_rank[rank] for rank in met.ranks]
             steps = sorted(set[int](found[0].readings).intersection(*(of.readings for of in found)))
             late = set[int](found[0].late).intersection(*(of.late for of in found))
+            batches = set[int](found[0].batches).intersection(*(of.batches for of in found))
             yield Replicas(
                 met,
                 met.ranks,
                 [[of.readings[step] for of in found] for step in steps],
                 {step: [of.late[step] for of in found] for step in late},
+                {step: [of.batches[step] for of in found] for step in batches},
                 [of.rates for of in found],
             )
 
@@ -237,15 +251,18 @@ class _Of(NamedTuple):
     met: ReplicasMet
     readings: dict[int, ReplicasRead]
     late: dict[int, GradientsChangedAfterStep]
+    batches: dict[int, BatchTrained]
     rates: list[RatesSet]
 
 
 def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
-    found = {met.replicas: _Of(met, {}, {}, []) for met in ranked.trace.of(ReplicasMet)}
+    found = {met.replicas: _Of(met, {}, {}, {}, []) for met in ranked.trace.of(ReplicasMet)}
     for read in ranked.trace.of(ReplicasRead):
         found[read.replicas].readings[read.taken] = read
     for changed in ranked.trace.of(GradientsChangedAfterStep):
         found[changed.replicas].late[changed.taken] = changed
+    for trained in ranked.trace.of(BatchTrained):
+        found[trained.replicas].batches[trained.taken] = trained
     for each in ranked.trace.of(RatesSet):
         found[each.replicas].rates.append(each)
     times: Counter[object] = Counter()

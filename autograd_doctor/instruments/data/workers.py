@@ -18,7 +18,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.reading.assignments import assigned_in, methods_of
-from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.fingerprint import index_key, key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.own_generators import generators_of, is_generator
 from autograd_doctor.reading.places import locate
@@ -177,7 +177,7 @@ class Workers(Instrument):
         if source is not iterator._sampler_iter:
             asked_for = deque()
             self._asked_for.put(iterator, (iterator._sampler_iter, asked_for))
-        asked_for.append(_key(drawn.index))
+        asked_for.append(index_key(drawn.index))
 
     def _drawn(self, asked: BatchAsked) -> None:
         self._begun.clear()
@@ -199,12 +199,6 @@ class Workers(Instrument):
 def _is_one(batches: Sequence[_Batch]) -> bool:
     """Whether the same samples were asked for again and again."""
     return batches[0].asked_for is not None and len({batch.asked_for for batch in batches}) == 1
-
-
-def _key(index: Any) -> int | None:
-    if type(index) is list and all(type(each) is int for each in index):
-        return hash(tuple(index))
-    return index if type(index) is int else None
 
 
 def _state_of(owner: object, name: str) -> bytes:

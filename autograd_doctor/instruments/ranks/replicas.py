@@ -7,8 +7,9 @@ traces are compared.
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -35,6 +36,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
+from autograd_doctor.signals.signal import Signal
 from autograd_doctor.signals.wrapping import Wrapped
 
 _READ_AFTER = frozenset({0, *(2**power for power in range(7))})
@@ -62,11 +64,11 @@ class _Sent:
 
 
 @dataclass(eq=False)
-class _Part:
+class Part:
     """Parameters that are stepped together; `taken`: how often.
 
     ends: the first and the last of them. probe: a few values of these as a step has left them. used: the gradients that
-    were read before it.
+    were read before it. sharded: no rank holds all of them.
     """
 
     number: int
@@ -79,6 +81,7 @@ class _Part:
     readings: int = 0
     probe: list[torch.Tensor] = field(default_factory=list)
     used: list[int | None] = field(default_factory=list)
+    sharded: bool = False
 
     @property
     def parameters(self) -> list[torch.Tensor]:
@@ -92,7 +95,8 @@ class _Part:
     @property
     def may_be_read(self) -> bool:
         """Whether there is anything to be learned that is worth the waiting."""
-        return self.readings < _MOST_READINGS and not (self.is_remote and self.taken > _WAITS_UNTIL)
+        waits = self.is_remote and self.taken > _WAITS_UNTIL
+        return self.readings < _MOST_READINGS and not (waits or self.sharded)
 
     def look_back(self) -> None:
         """Remember what a step has left."""
@@ -109,20 +113,24 @@ class _Part:
 
 
 class Replicas(Instrument):
-    """Reads them before the first step, ever more seldom, and when they were changed between two steps."""
+    """Reads them before the first step, ever more seldom, and when they were changed between two steps.
+
+    `stepping` is sent for each of them before a step of its own.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReplicasMet, ReplicasRead, GradientsChangedAfterStep)
 
     def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
         super().__init__(site)
+        self.stepping: Signal[Part] = Signal(site.signals.guard)
         self._guard = site.signals.guard
         self._course = course
         self._names = parameters
         self._wrappers: IdentityTable[_Sent] = IdentityTable()
         self._sent: IdentityTable[IdentityTable[None]] = IdentityTable()
-        self._parts: IdentityTable[_Part] = IdentityTable()
-        self._of: IdentityTable[tuple[int, list[_Part]]] = IdentityTable()
-        self._frozen: IdentityTable[_Part] = IdentityTable()
+        self._parts: IdentityTable[Part] = IdentityTable()
+        self._of: IdentityTable[tuple[int, list[Part]]] = IdentityTable()
+        self._frozen: IdentityTable[Part] = IdentityTable()
         self._stepping: list[Optimizer] = []
         self._count = 0
         self._by_hand = 0
@@ -186,6 +194,7 @@ class Replicas(Instrument):
                 part.used = []
                 if is_due and part.may_be_read:
                     self._read(part, here(), _of_gradients(part.parameters))
+                self.stepping.relay(part)
                 part.taken += 1
 
     def _step_ended(self, call: StepCall) -> None:
@@ -208,7 +217,7 @@ class Replicas(Instrument):
                 with self._guard.looking():
                     self._look_again(part)
 
-    def _look_again(self, part: _Part) -> None:
+    def _look_again(self, part: Part) -> None:
         used, part.used = part.used, []
         bits, sizes = _of_gradients(part.parameters)
         if bits != used and len(bits) == len(used):
@@ -234,7 +243,7 @@ class Replicas(Instrument):
 
     # --------------------------------------------------------------------------------------------------- who is who
 
-    def _parts_of(self, optimizer: Optimizer) -> list[_Part]:
+    def _parts_of(self, optimizer: Optimizer) -> list[Part]:
         given = parameters_of(optimizer)
         count, parts = self._of.get(optimizer) or (0, [])
         if count != len(given):
@@ -242,8 +251,10 @@ class Replicas(Instrument):
             self._of.put(optimizer, (len(given), parts))
         return parts
 
-    def _parted(self, given: Iterable[torch.Tensor]) -> Iterator[_Part]:
-        """Parameters by the wrappers that keep them alike; those without one together."""
+    def _parted(self, given: Iterable[torch.Tensor]) -> Iterator[Part]:
+        """Parameters by the wrappers that keep them alike; those without one together, and shards by their ranks."""
+        for ranks, shards in _sharded(given):
+            yield self._met(shards, self._names_of(shards), None, sharded_over=ranks)
         held = [parameter for parameter in given if not dispatches(parameter)]
         first = self._parts.get(held[0]) if held else None
         if first is not None and first.size == len(held):  # another optimizer of the same model
@@ -258,7 +269,7 @@ class Replicas(Instrument):
             names = [named[id(p)][1] for p in group] if wrapper is not None else self._names_of(group)
             yield self._met(group, names, wrapper)
 
-    def _parts_updated_by_hand(self) -> Iterator[_Part]:
+    def _parts_updated_by_hand(self) -> Iterator[Part]:
         if len(self._course.by_hand) != self._by_hand:
             self._by_hand = len(self._course.by_hand)
             known = {id(p) for _, part in self._parts.items() for p in part.parameters}
@@ -283,16 +294,23 @@ class Replicas(Instrument):
         return [self._names.name_of(number) for number in numbers]
 
     def _met(
-        self, held: list[torch.Tensor], names: list[str], wrapper: DistributedDataParallel | None, trained: bool = True
-    ) -> _Part:
+        self,
+        held: list[torch.Tensor],
+        names: list[str],
+        wrapper: DistributedDataParallel | None,
+        *,
+        trained: bool = True,
+        sharded_over: Sequence[int] = (),
+    ) -> Part:
         valued = [weakref.ref(parameter) for parameter in held if parameter.numel()]
-        part = _Part(
+        part = Part(
             number=self._count,
             held=IdentityTable(),
             size=len(held),
             is_remote=any(map(is_remote, held)),
             ends=[*valued[:1], *valued[1:][-1:]],
             wrapped_by=None if wrapper is None else weakref.ref(wrapper),
+            sharded=bool(sharded_over),
         )
         self._count += 1
         for parameter in held:
@@ -307,9 +325,10 @@ class Replicas(Instrument):
                 model="" if wrapper is None else variable_name(wrapper) or type(wrapper.module).__name__,
                 names=names,
                 sizes=[parameter.numel() for parameter in held],
-                ranks=_ranks(None if wrapper is None else attributes(wrapper).get("process_group")),
+                ranks=[*sharded_over] or _ranks(None if wrapper is None else attributes(wrapper).get("process_group")),
                 trained=trained,
                 unsent=[] if sent is None else [at for at, parameter in enumerate(held) if parameter not in sent],
+                sharded=part.sharded,
             )
         )
         if trained and wrapper is not None and wrapper not in self._frozen:
@@ -321,7 +340,7 @@ class Replicas(Instrument):
 
     # ------------------------------------------------------------------------------------------------------- reading
 
-    def _read(self, part: _Part, at: Location | None, gradients: _Gradients) -> None:
+    def _read(self, part: Part, at: Location | None, gradients: _Gradients) -> None:
         parameters, wrapper = part.parameters, part.wrapper
         if len(parameters) != part.size:  # some are gone
             return
@@ -377,6 +396,24 @@ def _kept_alike(wrapper: DistributedDataParallel) -> list[tuple[str, torch.Tenso
     """Parameters by name, without those that the wrapper was told to ignore, and those that hold a part of a whole."""
     ignored = attributes(wrapper).get("parameters_to_ignore") or ()
     return [(name, p) for name, p in parameters_in(wrapper.module) if name not in ignored and not dispatches(p)]
+
+
+def _sharded(given: Iterable[torch.Tensor]) -> Iterator[tuple[tuple[int, ...], list[torch.Tensor]]]:
+    """Parameters that `fully_shard` divides among ranks which all work on data of their own, by these ranks.
+
+    Over more than one dimension of ranks, some of them may share their data, as in tensor parallelism.
+    """
+    kind: Any = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    dispatched = [parameter for parameter in given if dispatches(parameter)]
+    if kind is None or not dispatched:
+        return
+    divided = {id(p) for each in gc.get_objects() if is_a(each, kind) for _, p in parameters_in(each)}
+    by_ranks: dict[tuple[int, ...], list[torch.Tensor]] = {}
+    for parameter in dispatched:
+        mesh = getattr(parameter, "device_mesh", None) if id(parameter) in divided else None
+        if mesh is not None and mesh.ndim == 1:
+            by_ranks.setdefault(tuple(mesh.mesh.tolist()), []).append(parameter)
+    yield from by_ranks.items()
 
 
 def _modules(wrapper: torch.nn.Module) -> Any:

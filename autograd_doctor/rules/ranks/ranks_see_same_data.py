@@ -1,0 +1,171 @@
+"""AD905: ranks that share their gradients train on the same samples in the same steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autograd_doctor.events.replicas import BatchTrained, ReplicasMet, ReplicasRead
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.trace import Ranks, Trace
+from autograd_doctor.views.between_ranks import Replicas, replicas
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    """One rank by itself shows nothing."""
+    yield from ()
+
+
+def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
+    for model in replicas(ranks):
+        steps = sorted(model.batches)
+        different = {model.batches[step][0].given for step in steps}
+        are_same = all(_are_same(model.batches[step]) for step in steps)
+        if are_same and len(different) >= tunables["minimum_steps"] and _share_gradients(model):
+            yield _finding(model, steps)
+
+
+def _are_same(trained: Sequence[BatchTrained]) -> bool:
+    """Whether all ranks of a step had the same data, with their targets.
+
+    Equal losses show the latter; where layers draw at random they need not be equal, and then what a loader gave shows
+    it, and what operations took on the way to the loss. Where ranks meet on that way, each may have worked on its part
+    of the same samples.
+    """
+    given, drawn = {each.given for each in trained}, {each.drawn for each in trained}
+    if len(given) > 1 or len(drawn) > 1 or any(each.shared for each in trained):
+        return False
+    losses = {each.loss for each in trained}
+    beside = {each.beside for each in trained}
+    is_random = all(each.is_random for each in trained)
+    return (is_random and len(beside) == 1 and None not in drawn) or (len(losses) == 1 and None not in losses)
+
+
+def _share_gradients(model: Replicas) -> bool:
+    """Whether shards are put together, a wrapper averages gradients in some step, or the program sends them in all, and
+    replicas never differ."""
+    if model.is_sharded:
+        return True
+    if model.is_wrapped:
+        return any(read.sent_last for by_rank in model.readings for read in by_rank)
+    sent = all(each.sent for by_rank in model.batches.values() for each in by_rank)
+    return sent and not any(model.differing)
+
+
+def _finding(model: Replicas, steps: Sequence[int]) -> Finding:
+    first = model.batches[steps[0]][0]
+    source = f" of `{first.loader}`" if first.loader else ""
+    whose = f"`{model.met.model}`" if model.is_wrapped else "one model"
+    return RULE.finding(
+        f"{plural(len(model.ranks), 'rank')} train {whose} on the same batches{source}: what modules were given is "
+        f"equal to the last bit in all of {plural(len(steps), 'step')} that were compared",
+        subject=model.met.model or first.loader,
+        location=first.location,
+        help=_help(has_loader=first.drawn is not None),
+        evidence={"steps_compared": len(steps), "ranks": len(model.ranks)},
+        step_first=steps[0] + 1,
+        step_count=len(steps),
+        ranks=model.ranks,
+    )
+
+
+def _help(*, has_loader: bool) -> str:
+    if has_loader:
+        return (
+            "give the loader `sampler=DistributedSampler(dataset)`, and tell that the epoch; of an iterable data set, "
+            "take each rank's part in `__iter__`"
+        )
+    return "draw other samples on each rank: seed what draws them with the rank, or take each rank's part of the data"
+
+
+def bad() -> None:
+    import multiprocessing as mp
+    import tempfile
+
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def work(rank: int, meeting: str) -> None:
+        dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=2)
+        torch.manual_seed(0)
+        x = torch.randn(96, 4)
+        loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+        model = DistributedDataParallel(torch.nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for inputs, wanted in loader:  # <- AD905
+            optimizer.zero_grad()
+            (model(inputs) - wanted).pow(2).mean().backward()
+            optimizer.step()
+        dist.destroy_process_group()
+
+    with tempfile.TemporaryDirectory() as meeting:
+        ranks = [mp.get_context("fork").Process(target=work, args=(rank, meeting)) for rank in range(2)]
+        for each in ranks:
+            each.start()
+        for each in ranks:
+            each.join()
+
+
+def good() -> None:
+    import multiprocessing as mp
+    import tempfile
+
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+    def work(rank: int, meeting: str) -> None:
+        dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=2)
+        torch.manual_seed(0)
+        x = torch.randn(192, 4)
+        data = TensorDataset(x, x.sum(1, keepdim=True))
+        loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
+        model = DistributedDataParallel(torch.nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for inputs, wanted in loader:
+            optimizer.zero_grad()
+            (model(inputs) - wanted).pow(2).mean().backward()
+            optimizer.step()
+        dist.destroy_process_group()
+
+    with tempfile.TemporaryDirectory() as meeting:
+        ranks = [mp.get_context("fork").Process(target=work, args=(rank, meeting)) for rank in range(2)]
+        for each in ranks:
+            each.start()
+        for each in ranks:
+            each.join()
+
+
+RULE = Rule(
+    code="AD905",
+    name="ranks-see-same-data",
+    severity="error",
+    title="ranks that share their gradients train on the same samples",
+    observes="What modules are called with, what loaders gave, and the losses of the first recorded steps of a model "
+    "whose gradients `DistributedDataParallel`, `fully_shard` or the program averages over ranks: equal to the last "
+    "bit on all of them, in each step that was compared, while batches differ from step to step.",
+    why="The average of equal gradients is that of one rank: several ranks learn what one would, and an epoch is as "
+    "long as without them.",
+    fix="Give each rank its part of the data: a `DistributedSampler`, a seed by rank, or a part of a stream.",
+    fine="The same samples with other augmentation on each rank, ranks that take their part of a batch themselves, "
+    "also inside of a model (tensor, sequence and context parallelism), targets of their own, models of their own, "
+    "evaluation, and one batch that stays the same. The same samples in another order are not found, nor are shards "
+    "compared over more than one dimension of ranks.",
+    needs=(BatchTrained, ReplicasMet, ReplicasRead),
+    examine=examine,
+    examine_ranks=examine_ranks,
+    bad=(bad,),
+    good=(good,),
+    tunables={
+        "minimum_steps": Tunable(
+            3,
+            "fewest steps on different batches that all ranks share",
+            "chosen: the first steps of a program may be a rehearsal",
+        )
+    },
+    about="data",
+)

@@ -21,7 +21,9 @@ _BETWEEN_RANKS = {
     "gradients": "AD901",
     "the same data on two ranks": "AD905",
     "ranks waiting for one another": "AD906",
-    "rates, stops and checkpoints that a rank decides on by numbers of its own": "",
+    "learning rates": "AD907",
+    "buffers": "",
+    "checkpoints that a rank chooses by a number of its own": "",
 }
 """What shows only where several are compared, and the rule that does so."""
 

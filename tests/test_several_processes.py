@@ -108,7 +108,7 @@ def test_ranks_that_hang_are_shown_where_they_stand(tmp_path: Path) -> None:
     stood = next(note for note in found.report["notes"] if note.startswith("where the ranks stood"))
     assert f"replicas.py:{HANGS}" in stood
     assert "rank 0" in stood
-    assert "`_engine_run_backward`" in stood
+    assert "`backward`" in stood
 
 
 def test_a_rank_that_evaluates_while_the_others_wait_is_no_hang(tmp_path: Path) -> None:

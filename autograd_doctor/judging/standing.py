@@ -18,6 +18,8 @@ from autograd_doctor.wording import plural
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE)
 _WAITS_IN = ("/torch/distributed/", "/torch/autograd/graph.py")
 """Where torch calls collectives, its own during a backward among them."""
+_CALLED = {"_engine_run_backward": "backward"}
+"""What the program calls, where torch has another name for what it does then."""
 
 
 class Stood(NamedTuple):
@@ -41,12 +43,13 @@ def in_words(member: Member) -> Stood:
     cwd = next((started.cwd for started in member.trace.of(RunStarted)), "/")
     own = next((frame for frame in frames if not _is_library(frame.file)), None)
     inner = frames[0]
+    function = _CALLED.get(inner.function, inner.function)
     steps = plural(member.trace.steps_by_optimizer.total(), "step")
     if own is None:
-        return Stood(f"in `{inner.function}` ({inner.file}:{inner.line}) after {steps}")
+        return Stood(f"in `{function}` ({inner.file}:{inner.line}) after {steps}")
     path = PurePath(own.file)
     where = f"at {path.relative_to(cwd) if path.is_relative_to(cwd) else path}:{own.line}"
-    return Stood(f"{where}{'' if own is inner else f' in `{inner.function}`'} after {steps}", own is inner)
+    return Stood(f"{where}{'' if own is inner else f' in `{function}`'} after {steps}", own is inner)
 
 
 def standing(member: Member) -> Standing:

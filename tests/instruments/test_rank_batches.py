@@ -144,6 +144,16 @@ def test_a_collective_between_data_and_loss_is_seen() -> None:
     assert [each.shared for each in trained(lambda: Training().step(*batch(), before_backward=meets))] == [True]
 
 
+@pytest.mark.parametrize("file", ["distributed/fsdp/of_shards.py", "nn/modules/_functions.py"])
+def test_collectives_of_shards_and_of_statistics_say_nothing_of_data(file: str) -> None:
+    """What torch calls in a forward by the names that programs use, invented under the names of its files."""
+    names: dict[str, Any] = {"dist": dist, "torch": torch}
+    path = str(Path(torch.__file__).parent / file)
+    exec(compile("def gathers(): dist.all_reduce(torch.ones(1))", path, "exec"), names)
+    gathers = names["gathers"]
+    assert [each.shared for each in trained(lambda: Training().step(*batch(), before_backward=gathers))] == [False]
+
+
 @pytest.mark.parametrize("how", ["each", "data of each", "at once", "no gradient", "before the backward"])
 def test_gradients_that_are_sent_are_told_from_other_things(how: str) -> None:
     def send(training: Training) -> None:

@@ -170,6 +170,29 @@ def test_many_ranks_are_compared_in_no_time() -> None:
     assert time.process_time() - began < 5
 
 
+def test_what_explains_gradients_that_a_wrapper_did_not_make_equal() -> None:
+    """It was called; but one rank has left out a step, or the parameters came when it had been made."""
+
+    def said(*, ran: Sequence[int] = (0, 0), unsent: Sequence[int] = ()) -> str:
+        ranks = [
+            [
+                met(unsent=list(unsent)),
+                *(
+                    read(rank, taken, values, APART, ran=ran[rank])
+                    for taken, values in ((0, SAME), (1, APART), (2, APART))
+                ),
+            ]
+            for rank in range(2)
+        ]
+        [finding] = found(gradients_not_synchronised, *ranks)
+        return finding.help
+
+    assert "call the wrapper and not `.module`" in said()
+    assert "let all ranks take a step or none" in said(ran=(3, 4))
+    assert "wrap it anew" in said(unsent=range(4))
+    assert "wrap it anew" not in said(unsent=range(3))
+
+
 # ---------------------------------------------------------------------------------------------------- learning rates
 
 

@@ -194,6 +194,7 @@ SICK = [
         "sends_some_steps": ("AD901", "error", "sends_some_steps"),
         "divides_by_its_own_count": ("AD901", "error", "divides_by_its_own_count"),
         "bypassed_critic": ("AD901", "error", "bypassed_critic"),
+        "leaves_out_a_step": ("AD901", "error", "leaves_out_a_step"),
         "unfrozen_when_wrapped": ("AD901", "error", "unfrozen_when_wrapped"),
         "reset_on_one_rank": ("AD902", "error", "reset_on_one_rank"),
         "frozen_on_one_rank": ("AD902", "warning", "frozen_on_one_rank"),

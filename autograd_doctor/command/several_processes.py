@@ -23,7 +23,8 @@ def started_by_torch(plan: Plan, ranks: int) -> Plan:
     if target.kind not in _LAUNCHED:
         raise Mistake(f"--nproc-per-node: {target.name}: torch's launcher starts only scripts and modules")
     named = ["-m", target.name] if target.kind == "module" else [target.name]
-    arguments = ["--standalone", "--nproc-per-node", str(ranks), *named, *target.arguments]
+    logs = str(Path(plan.scratch) / "logs")
+    arguments = ["--standalone", "--nproc-per-node", str(ranks), "--log-dir", logs, *named, *target.arguments]
     return msgspec.structs.replace(plan, target=Target("module", _LAUNCHER, arguments), assumes=False)
 
 

@@ -49,9 +49,9 @@ class ReplicasRead(Event, frozen=True):
     """What they held before a step of their own, and the gradients that it was to use.
 
     taken: the steps of their own before it. bits: equal where all values are, and hardly ever elsewhere; norms: how
-    long they are; both also of gradients, with None where there is none. backwards: how many ran since the step before.
-    sent_last: in the last one the wrapper was not told to send nothing (`no_sync()`). hooked: a hook of the program
-    replaces what the wrapper communicates. stepped_at: where the step is taken.
+    long they are; both also of gradients, with None where there is none. backwards: how many ran since the step before;
+    ran: in all. sent_last: in the last one the wrapper was not told to send nothing (`no_sync()`). hooked: a hook of
+    the program replaces what the wrapper communicates. stepped_at: where the step is taken.
     """
 
     replicas: int
@@ -61,6 +61,7 @@ class ReplicasRead(Event, frozen=True):
     gradient_bits: list[int | None] = []
     gradient_norms: list[float] = []
     backwards: int = 0
+    ran: int = 0
     sent_last: bool = True
     hooked: bool = False
     stepped_at: Location | None = None

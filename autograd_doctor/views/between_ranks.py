@@ -85,9 +85,11 @@ class Replicas:
 
     def named(self, positions: Iterable[int]) -> str:
         """Parameters as the program may call them: the first few."""
-        prefix = f"{self.met.model}." if self.is_wrapped else ""
-        names = [f"`{prefix}{self.met.names[position]}`" for position in positions]
+        names = [f"`{self.name(position)}`" for position in positions]
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+    def name(self, position: int) -> str:
+        return f"{self.met.model}.{self.met.names[position]}" if self.is_wrapped else self.met.names[position]
 
     def after(self, reading: int) -> int:
         """The steps that had been taken."""

@@ -53,6 +53,14 @@ def test_models_are_read_ever_more_seldom_and_by_their_own_steps() -> None:
 
 
 @pytest.mark.usefixtures("ranks")
+def test_what_goes_apart_late_is_read_as_well() -> None:
+    model = nn.Linear(4, 1)
+    with watching(Replicas) as seen:
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), 150)
+    assert taken(seen) == [0, 1, 2, 4, 8, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128]
+
+
+@pytest.mark.usefixtures("ranks")
 def test_what_changes_models_between_steps_has_them_read_again() -> None:
     """As where they are averaged."""
     model = nn.Linear(4, 1)

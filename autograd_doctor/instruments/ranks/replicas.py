@@ -39,8 +39,6 @@ from autograd_doctor.signals.optimizers import ClearCall, StepCall
 from autograd_doctor.signals.signal import Signal
 from autograd_doctor.signals.wrapping import Wrapped
 
-_READ_AFTER = frozenset({0, *(2**power for power in range(7))})
-"""Steps before which all is read; besides, whenever something else than a step has changed parameters."""
 _MOST_READINGS = 48
 _WAITS_UNTIL = 8
 """Steps up to which an accelerator is waited for: those that are recorded in full on all ranks."""
@@ -133,6 +131,7 @@ class Replicas(Instrument):
         self._frozen: IdentityTable[Part] = IdentityTable()
         self._stepping: list[Optimizer] = []
         self._count = 0
+        self._backwards = 0
         self._by_hand = 0
         self._has_stepped = False
 
@@ -165,6 +164,7 @@ class Replicas(Instrument):
         self._sent.put(wrapped.wrapper, sent)
 
     def _backward_began(self, call: BackwardCall) -> None:
+        self._backwards += 1
         if self._has_stepped:
             self._has_stepped = False
             for wrapper, _ in self._wrappers.items():
@@ -190,7 +190,7 @@ class Replicas(Instrument):
         self._has_stepped = True
         with self._guard.looking():
             for part in self._parts_of(optimizer):
-                is_due = part.taken in _READ_AFTER or part.was_changed
+                is_due = _is_due(part.taken) or part.was_changed
                 part.used = []
                 if is_due and part.may_be_read:
                     self._read(part, here(), _of_gradients(part.parameters))
@@ -238,7 +238,7 @@ class Replicas(Instrument):
         with self._guard.looking():
             for part in self._parts_updated_by_hand():
                 part.taken += 1
-                if part.taken in _READ_AFTER and part.may_be_read:
+                if _is_due(part.taken) and part.may_be_read:
                     self._read(part, self._course.updated_at(part.parameters[0]), ([], []))
 
     # --------------------------------------------------------------------------------------------------- who is who
@@ -359,6 +359,7 @@ class Replicas(Instrument):
                 gradient_bits=part.used,
                 gradient_norms=sizes,
                 backwards=sent.backwards,
+                ran=self._backwards,
                 sent_last=sent.last,
                 hooked=wrapper is not None and bool(attributes(wrapper).get("_comm_hooks")),
                 stepped_at=at,
@@ -369,6 +370,12 @@ class Replicas(Instrument):
             frozen.taken = part.taken
             if frozen.may_be_read:
                 self._read(frozen, at, ([], []))
+
+
+def _is_due(taken: int) -> bool:
+    """Whether all is read before the step after so many: ever more seldom, from the 16th on four times while their
+    number doubles. Besides, it is whenever something else than a step has changed parameters."""
+    return taken & (taken - 1) == 0 if taken < 16 else taken % (1 << taken.bit_length() - 3) == 0
 
 
 def _of_gradients(parameters: Iterable[torch.Tensor]) -> _Gradients:

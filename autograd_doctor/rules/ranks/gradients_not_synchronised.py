@@ -13,13 +13,14 @@ from autograd_doctor.trace import Ranks, Trace
 from autograd_doctor.views.between_ranks import Replicas, replicas
 from autograd_doctor.wording import plural
 
-_Kind = Literal["late", "scaled", "unsent", "bypassed", "held back", "left out", "sometimes"]
+_Kind = Literal["late", "scaled", "unsent", "skipped", "bypassed", "held back", "left out", "sometimes"]
 """How the ranks were to send each other gradients, and what of it failed."""
 
 _DETAIL: dict[_Kind, str] = {
     "late": ", which became equal only after the step",
     "scaled": ": they are those of all ranks, times a number of each rank's own",
     "unsent": ": the wrapper sends those of what learned when it was made",
+    "skipped": ": they had run unlike numbers of backwards by then, as where one rank leaves out a step",
     "bypassed": "",
     "held back": ": the last backward before the step ran under `no_sync()`",
     "left out": "",
@@ -31,6 +32,7 @@ _HELP: dict[_Kind, str] = {
     "count as well",
     "unsent": "let all that is to be trained require a gradient before the model is wrapped, or wrap it anew when that "
     "has changed",
+    "skipped": "let all ranks take a step or none: decide by a number that is the same on all of them",
     "bypassed": "call the wrapper and not `.module`: its forward prepares the backward to send gradients to the other "
     "ranks; what changes gradients afterwards has to do the same on each of them",
     "held back": "leave `no_sync()` for the last forward and backward before each step, which sends what has "
@@ -70,13 +72,18 @@ def _kind(model: Replicas, apart: list[int]) -> _Kind | None:
     if model.is_wrapped:
         reads = _reads(model, apart)
         if all(read.sent_last for read in reads):
-            return "bypassed"
+            return "skipped" if _ran_unlike(model, apart) else "bypassed"
         return "held back" if any(read.backwards > 1 for read in reads) else None
     if model.differing[0]:
         return None
     if any(map(model.are_made_alike, apart)):
         return "sometimes"
     return "left out" if _sent(model) else None
+
+
+def _ran_unlike(model: Replicas, apart: Iterable[int]) -> bool:
+    """Whether ranks had run other numbers of backwards before the first step with gradients that differ."""
+    return len({read.ran for read in model.readings[_readings(model, apart)[0]]}) > 1
 
 
 def _sent(model: Replicas) -> list[int]:
@@ -107,7 +114,7 @@ def _finding(model: Replicas, apart: list[int], kind: _Kind, *, so_far: bool) ->
         confidence="medium" if is_unsure else "high",
         so_far=so_far,
         evidence={
-            "parameters": [model.met.names[position] for position in apart[:8]],
+            "parameters": [model.name(position) for position in apart[:8]],
             "since_step": since,
             "steps_read": len(model.readings),
             "steps_with_gradients_that_differ": len(readings),
@@ -381,7 +388,7 @@ RULE = Rule(
         "Gradients that differ between ranks in steps of a model that was equal on all of them, and never is again. "
         "That ranks were to step alike shows by a wrapper (`DistributedDataParallel`), or without one by gradients "
         "that are equal although the models differ: those of other parameters, of other steps, or the same ones after "
-        "the step; or that are multiples of each other. Models are read before some of the first 65 steps, and when "
+        "the step; or that are multiples of each other. Models are read ever more seldom, and when "
         "something else than a step has changed them."
     ),
     why="Each rank trains a model of its own on its part of the data. More ranks teach it nothing more, and the model "

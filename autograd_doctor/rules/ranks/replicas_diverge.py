@@ -43,7 +43,7 @@ def _finding(model: Replicas, apart: dict[int, Apart]) -> Finding:
         help=_help(at_start),
         severity=None if model.met.trained else "warning",
         evidence={
-            "parameters": [model.met.names[position] for position in list(apart)[:8]],
+            "parameters": [model.name(position) for position in list(apart)[:8]],
             "since_step": model.after(since),
             "readings": max(each.readings for each in apart.values()),
             "difference_of_norms": max(each.distance for each in apart.values()),

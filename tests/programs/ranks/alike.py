@@ -84,6 +84,18 @@ def accumulated(rank: int, last: int) -> None:
 
 
 @case
+def leaves_out_a_step(rank: int) -> None:
+    model = DistributedDataParallel(network())
+    data_of(rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        if rank == 0 or step != 6:
+            optimizer.step()  # <- leaves_out_a_step
+
+
+@case
 def unfrozen_when_wrapped(rank: int) -> None:
     model = network()
     model[0].requires_grad_(False)

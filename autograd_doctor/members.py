@@ -39,7 +39,7 @@ STARTER = -1
 class Member(NamedTuple):
     """One process that took part in a training.
 
-    rank: its number, or where it has none, one in the order in which they began. size: how many ranks there were to be.
+    rank: its number, or where it has none, one in the order in which they were started. size: how many ranks there were to be.
     stacks: where it stood when one of them hung. gone_at: when whoever had started it learned that it was killed.
     """
 
@@ -49,6 +49,11 @@ class Member(NamedTuple):
     outcome: Outcome
     stacks: str = ""
     gone_at: float | None = None
+
+    @property
+    def process(self) -> int:
+        """Its number on its machine: those that are started one after the other may come to record in another order."""
+        return next((event.process for event in self.trace.of(RecordingStarted)), 0)
 
     @property
     def began(self) -> float:
@@ -117,7 +122,7 @@ def numbered(members: Iterable[Member]) -> Iterator[Member]:
 
     What a rank starts is no rank, though it may be told so: only if nobody of that rank has trained.
     """
-    parts = sorted((each for each in members if takes_part(each.trace)), key=lambda each: each.began)
+    parts = sorted((each for each in members if takes_part(each.trace)), key=lambda each: each.process)
     trained = {each.rank for each in parts if _trained(each.trace)}
     parts = [each for each in parts if _trained(each.trace) or each.rank not in trained]
     taken = {each.rank for each in parts}

@@ -145,6 +145,5 @@ RULE = Rule(
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good,),
-    folds=("AD902",),
     about="loop",
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Ranks, Trace
@@ -20,12 +21,21 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
         if model.is_wrapped and not model.is_hooked and not model.is_held_back:
-            explained = model.stepped_apart(tunables["minimum_repeats"])
-            others = (position for position in range(len(model.met.names)) if position not in explained)
-            found = {position: model.apart(position) for position in others}
-            apart = {p: a for p, a in found.items() if a is not None and a.readings >= tunables["minimum_repeats"]}
+            repeats, explained = tunables["minimum_repeats"], _explained_from(model, tunables["minimum_repeats"])
+            found = {position: model.apart(position) for position in range(len(model.met.names))}
+            apart = {p: a for p, a in found.items() if a and a.readings >= repeats and a.since < explained}
             if apart:
                 yield _finding(model, apart)
+
+
+def _explained_from(model: Replicas, repeats: float) -> float:
+    """The reading from which on replicas differ because gradients (AD901) or rates (AD907) do."""
+    readings = [each.since for each in model.stepped_apart(repeats).values()]
+    rates = model.rates_differ()
+    if rates is not None:
+        taken = max(each.taken for each in rates)
+        readings += [reading for reading in range(len(model.readings)) if model.after(reading) > taken]
+    return min(readings, default=math.inf)
 
 
 def _finding(model: Replicas, apart: dict[int, Apart]) -> Finding:
@@ -212,7 +222,7 @@ RULE = Rule(
     "parallelism), parameters that the wrapper was told to ignore, a communication hook, parameters that become equal "
     "again, as in local SGD, and differences as small as those between machines of different kinds. Parameters that "
     "nothing trains get a warning.",
-    needs=(GradientsChangedAfterStep, ReplicasMet, ReplicasRead),
+    needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead),
     examine=examine,
     examine_ranks=examine_ranks,
     bad=(bad,),

@@ -40,7 +40,7 @@ class Member(NamedTuple):
     """One process that took part in a training.
 
     rank: its number, or where it has none, one in the order in which they were started. size: how many ranks there were
-    to be. stacks: where it stood when one of them hung. gone_at: when whoever had started it learned that it was killed.
+    to be. stacks: where it stood when one of them hung. gone_at: when its starter learned that it was killed.
     """
 
     rank: int

@@ -243,7 +243,7 @@ def assert_findings(report: Report, expected: list[tuple[str, int]], *, slack: i
     for (code, line), (_, mark) in zip(found, wanted, strict=True):
         assert abs(line - mark) <= slack, f"{code} is at line {line} instead of {mark}\n{summary(report)}"
     assert not [finding for finding in rest if finding.severity == "error"], summary(report)
-    assert not _failures(report)
+    assert not _failures(report), _failures(report)
 
 
 def assert_healthy(report: Report, hinted: Sequence[str] = ()) -> None:
@@ -251,7 +251,7 @@ def assert_healthy(report: Report, hinted: Sequence[str] = ()) -> None:
     assert report.run.steps > 0, summary(report)
     assert {finding.code for finding in report.findings} == set(hinted), summary(report)
     assert not [finding for finding in report.findings if finding.severity == "error"], summary(report)
-    assert not _failures(report)
+    assert not _failures(report), _failures(report)
 
 
 def _failures(report: Report) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -36,12 +37,19 @@ class Checked(NamedTuple):
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """A command in a folder, from which nothing is left of what it has started."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TEST_OF": str(folder)}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=ENDS)
-    sign = f"TEST_OF={folder}".encode()
-    left = [each.parent.name for each in Path("/proc").glob("[0-9]*/environ") if sign in _read(each)]
-    assert left == [], done.stderr
+    done = subprocess.run(command, cwd=folder, env=_marked(folder), capture_output=True, text=True, timeout=ENDS)
+    assert _left(folder) == [], done.stderr
     return done
+
+
+def _marked(folder: Path) -> dict[str, str]:
+    """An environment by which processes are known."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TEST_OF": str(folder)}
+
+
+def _left(folder: Path) -> list[str]:
+    sign = f"TEST_OF={folder}".encode()
+    return [each.parent.name for each in Path("/proc").glob("[0-9]*/environ") if sign in _read(each)]
 
 
 def _read(path: Path) -> bytes:
@@ -114,6 +122,23 @@ def test_ranks_that_hang_are_shown_where_they_stand(tmp_path: Path) -> None:
 def test_a_rank_that_evaluates_while_the_others_wait_is_no_hang(tmp_path: Path) -> None:
     options = ("--max-seconds", "12", "--nproc-per-node", "2", str(REPLICAS), "--fault", "evaluates-alone")
     assert_healthy(checked(tmp_path, *options), least=13)
+
+
+def test_an_interrupt_ends_all_ranks_with_one_report(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    options = ("--nproc-per-node", "2", "--steps", "1000000", "--output-format", f"json:{report}")
+    command = doctor(*options, str(REPLICAS), "--says-when")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, env=_marked(tmp_path), text=True, **pipes) as started:  # type: ignore[call-overload]
+        assert started.stdout is not None
+        assert any("step 12" in line for line in started.stdout)
+        started.send_signal(signal.SIGINT)
+        started.communicate(timeout=ENDS)
+    told = json.loads(report.read_text())
+    assert (started.returncode, told["verdict"], told["run"]["ranks"]) == (130, "interrupted", [0, 1])
+    assert told["run"]["steps"] >= 12
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+    assert _left(tmp_path) == []
 
 
 def test_a_rank_that_leaves_early_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.places import Place, locate
@@ -84,8 +85,8 @@ class LiveOp(Op):
 
 
 def live_value(tensor: torch.Tensor, *, learns: bool, provenance: Provenance | None, own: int) -> LiveValue:
-    """What a tensor holds now."""
-    shape = torch.Size() if tensor.is_nested else tensor.shape
+    """What a tensor holds now; one that has no shape yet, or many, has none here."""
+    shape = torch.Size() if tensor.is_nested or is_lazy(tensor) else tensor.shape
     return LiveValue(
         shape,
         _kind_of(tensor.dtype),

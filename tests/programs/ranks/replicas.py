@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 FAULTS = ("none", "keeps-gradients", "raises", "is-killed", "waits-for-ever", "leaves-early", "evaluates-alone")
 
 
-def train(fault: str, steps: int) -> None:
+def train(fault: str, steps: int, says_when: bool) -> None:
     rank = dist.get_rank()
     torch.manual_seed(rank)
     model = DistributedDataParallel(nn.Linear(4, 1))
@@ -25,6 +25,8 @@ def train(fault: str, steps: int) -> None:
         loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
         if rank == 1 and step == 12:
             misbehave(fault)
+        if says_when and step == 12:
+            print("step 12", flush=True)
         loss.backward()
         optimizer.step()
         if fault == "evaluates-alone" and step == 12:
@@ -48,9 +50,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fault", default="none", choices=FAULTS)
     parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--says-when", action="store_true")
     parsed = parser.parse_args()
     dist.init_process_group("gloo")
-    train(parsed.fault, parsed.steps)
+    train(parsed.fault, parsed.steps, parsed.says_when)
     dist.destroy_process_group()
 
 

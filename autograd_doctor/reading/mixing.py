@@ -133,7 +133,9 @@ def _rows(tensors: list[torch.Tensor], row: int, samples: int) -> Iterator[torch
 
 
 def _has(tensor: torch.Tensor, samples: int) -> bool:
-    return type(tensor) in (torch.Tensor, nn.Parameter) and tensor.dim() > 0 and tensor.shape[0] == samples
+    if type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.layout is not torch.strided or tensor.is_nested:
+        return False
+    return tensor.dim() > 0 and tensor.shape[0] == samples
 
 
 def part_of(value: Any, samples: int, few: int) -> Any:

@@ -51,7 +51,10 @@ def is_sharpened(activation: Node) -> bool:
     name = operation_of(node)
     if name not in ("Mul", "Div") or sum(source is not None for source, _ in node.next_functions) != 1:
         return False
-    constant = node._saved_other if node._saved_other is not None else getattr(node, "_saved_self", None)
+    try:
+        constant = node._saved_other if node._saved_other is not None else getattr(node, "_saved_self", None)
+    except RuntimeError:  # it was changed in place since, and autograd does not show it any more
+        return False
     if constant is None or constant.numel() != 1:
         return False
     return abs(float(constant)) > 1 if name == "Mul" else abs(float(constant)) < 1

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.parameter import is_lazy
 
 from autograd_doctor.events.data import StatisticsLeft
 from autograd_doctor.events.event import Event
@@ -145,7 +146,7 @@ class LeftStatistics(Instrument):
 
     def _source(self, weight: torch.Tensor) -> nn.Module | None:
         """The normalisation that a weight is a copy of, if its statistics have moved; all new weights are alike."""
-        if _is_even(weight):
+        if is_lazy(weight) or _is_even(weight):
             return None
         norm: nn.Module
         for norm, _ in self._norms.items():

@@ -179,8 +179,9 @@ class Targets(Instrument):
         self._weights(known, arguments)
         if isinstance(operation.result, torch.Tensor):
             self._losses.put(operation.result, known)
-        known.per_sample &= target.dim() == 1 or target.numel() == target.shape[0]
-        known.per_sample &= not self._samples or target.shape[0] in self._samples
+        rows = target.shape[0] if target.dim() else 0
+        known.per_sample &= target.dim() == 1 or target.numel() == rows
+        known.per_sample &= not self._samples or rows in self._samples
         self._source(known, target, is_new=is_new)
         self._values(known, at_home(target), arguments, is_new=is_new)
         if known.steps >= max(_FIRST_TOLD, 2 * known.told) and is_new:

@@ -116,7 +116,7 @@ class BatchLeaks(Instrument):
         now = next(iter(passed.inputs), None)
         if taken.first is not None and now is not None and not taken.varied:
             taken.again |= self._course.steps > taken.step
-            begins = now.detach()[: len(taken.first)]
+            begins = now.detach()[: len(taken.first)] if now.dim() and taken.first.dim() else now.detach()
             taken.varied = begins.shape != taken.first.shape or not torch.equal(begins, taken.first)
 
     def _take(self, module: nn.Module, passed: RootPassed) -> None:

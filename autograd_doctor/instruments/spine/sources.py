@@ -268,7 +268,9 @@ class Sources(Instrument):
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
             return None
         base = tensor._base
-        if base is None or not base.dim() or not tensor.dim() or not (base.is_contiguous() and tensor.is_contiguous()):
+        if base is None or base.is_nested or not base.dim() or not tensor.dim():
+            return None
+        if not (base.is_contiguous() and tensor.is_contiguous()):
             return None
         row = base.numel() // max(base.shape[0], 1)
         begin, count = tensor.storage_offset() - base.storage_offset(), tensor.numel()

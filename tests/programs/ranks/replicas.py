@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 FAULTS = ("none", "keeps-gradients", "raises", "is-killed", "waits-for-ever", "leaves-early", "evaluates-alone")
 
 
-def train(fault: str, steps: int, says_when: bool) -> None:
+def train(fault: str, steps: int, says_when: bool = False) -> None:
     rank = dist.get_rank()
     torch.manual_seed(rank)
     model = DistributedDataParallel(nn.Linear(4, 1))

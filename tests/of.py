@@ -25,7 +25,7 @@ def guards(rule: Rule) -> dict[str, list[str]]:
     stem = rule.name.replace("-", "_")
     kinds = [kind for kind in all_instruments() if rule.code in rules_of(kind)]
     return {
-        "rule": [_shown(Path(inspect.getfile(rule.examine)))],
+        "rule": [_shown(Path(inspect.getfile(rule.judge)))],
         "examples": [f"{kind}: {', '.join(each.__name__ for each in getattr(rule, kind))}" for kind in ("bad", "good")],
         "programs that have the fault": [_shown(path) for path in _sick(rule.code)],
         "healthy programs that guard it": [_shown(path) for path in _healthy(rule.code)],

@@ -45,7 +45,7 @@ def _index(rules: Sequence[Rule]) -> str:
 
 
 def _page(rule: Rule, others: set[str]) -> str:
-    source = Path(inspect.getfile(rule.examine))
+    source = Path(inspect.getfile(rule.judge))
     parts = [
         f"# {rule.name} ({rule.code})",
         f"`{rule.severity}` · {catalogue.group(rule.code)} · [source](../../{source.relative_to(ROOT).as_posix()}) · "

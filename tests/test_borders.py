@@ -323,7 +323,7 @@ def test_rule_says_who_it_is(rule: Rule) -> None:
     assert re.fullmatch(r"AD[1-9]\d\d", rule.code)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
     family = FAMILIES[int(rule.code[2]) - 1]
-    assert rule.examine.__module__ == f"autograd_doctor.rules.{family}.{rule.name.replace('-', '_')}"
+    assert rule.judge.__module__ == f"autograd_doctor.rules.{family}.{rule.name.replace('-', '_')}"
     for text in (rule.title, rule.observes, rule.why, rule.fix, rule.fine):
         assert len(text.strip()) > 10
 
@@ -355,7 +355,7 @@ def test_every_tunable_of_a_rule_has_a_meaning_and_a_source(rule: Rule) -> None:
 
 @RULES
 def test_rule_reads_its_tunables_and_no_others(rule: Rule) -> None:
-    tree = ast.parse(Path(inspect.getfile(rule.examine)).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(inspect.getfile(rule.judge)).read_text(encoding="utf-8"))
     reads = (
         node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "tunables"
     )

@@ -81,7 +81,7 @@ def test_names_are_unique_over_all_folders() -> None:
 
 
 def test_programs_lie_in_the_family_of_the_rule_that_they_have_or_guard() -> None:
-    families = {rule.code: Path(inspect.getfile(rule.examine)).parent.name for rule in all_rules()}
+    families = {rule.code: Path(inspect.getfile(rule.judge)).parent.name for rule in all_rules()}
     for program in [*EARLY, *LATE]:
         source = program.read_text(encoding="utf-8")
         codes = [program.stem[:5].upper()] if marks(source) else guarded(source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -41,15 +42,15 @@ def in_words(member: Member) -> Stood:
     if not frames:
         return Stood("")
     cwd = next((started.cwd for started in member.trace.of(RunStarted)), "/")
-    own = next((frame for frame in frames if not _is_library(frame.file)), None)
-    inner = frames[0]
+    at, inner = _own(frames), frames[0]
     function = _CALLED.get(inner.function, inner.function)
     steps = plural(member.trace.steps_by_optimizer.total(), "step")
-    if own is None:
+    if at is None:
         return Stood(f"in `{function}` ({inner.file}:{inner.line}) after {steps}")
+    own = frames[at]
     path = PurePath(own.file)
     where = f"at {path.relative_to(cwd) if path.is_relative_to(cwd) else path}:{own.line}"
-    return Stood(f"{where}{'' if own is inner else f' in `{function}`'} after {steps}", own is inner)
+    return Stood(f"{where}{f' in `{function}`' if at else ''} after {steps}", not at)
 
 
 def standing(member: Member) -> Standing:
@@ -63,17 +64,22 @@ def standing(member: Member) -> Standing:
     if died is not None and member.outcome.signal == signal.SIGABRT:
         return Standing(step=step, how="aborted")
     frames = _frames(member)
-    own = next((number for number, frame in enumerate(frames) if not _is_library(frame.file)), None)
-    if died is not None or own is None:
+    at = _own(frames)
+    if died is not None or at is None:
         return Standing(step=step, how="broke off")
-    waits = any(part in frame.file for frame in frames[:own] for part in _WAITS_IN)
-    return Standing(step=step, how="waits" if waits else "works", location=_location(frames[own]))
+    waits = any(part in frame.file for frame in frames[:at] for part in _WAITS_IN)
+    return Standing(step=step, how="waits" if waits else "works", location=_location(frames[at]))
 
 
 def _frames(member: Member) -> list[_Frame]:
     """Of the main thread, which is the last that is shown, from the innermost one on."""
     found = _FRAME.findall(member.stacks.rpartition("\n\n")[2])
     return [_Frame(file, int(line), function) for file, line, function in found]
+
+
+def _own(frames: Sequence[_Frame]) -> int | None:
+    """The place of the program's innermost frame among them."""
+    return next((at for at, frame in enumerate(frames) if not _is_library(frame.file)), None)
 
 
 def _location(frame: _Frame) -> Location:

@@ -20,14 +20,13 @@ def ends(parameters: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
 
 def probe(parameters: Sequence[torch.Tensor]) -> Probe:
     """The first values of both ends, but not of those on an accelerator. Call it in a look."""
-    return [_values(each) for each in ends(parameters) if readable(each) and not is_remote(each)]
+    read = (each for each in ends(parameters) if readable(each) and not is_remote(each))
+    return [tuple(first_values(each, _VALUES).tolist()) for each in read]
 
 
-def _values(parameter: torch.Tensor) -> tuple[float, ...]:
-    """Those of the first row, whatever the order in memory."""
+def first_values(parameter: torch.Tensor, count: int) -> torch.Tensor:
+    """A view of the first ones of the first row, whatever the order in memory: at most so many."""
     row = parameter.detach()
-    if not row.numel():
-        return ()
-    while row.dim() > 1:
+    while row.dim() > 1 and row.numel():
         row = row[0]
-    return tuple(row.reshape(-1)[:_VALUES].tolist())
+    return row.reshape(-1)[:count]

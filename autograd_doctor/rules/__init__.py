@@ -1,7 +1,8 @@
 """The rules: one file each, found by walking this folder.
 
-A rule file defines `examine(trace, tunables)`, at least one `bad…()` and one `good…()` example, and binds the whole
-story to `RULE`. Torch is imported inside the examples only, so that every rule loads without it.
+A rule file defines `examine(trace, tunables)`, or `examine_ranks(ranks, tunables)` where one process by itself shows
+nothing, at least one `bad…()` and one `good…()` example, and binds the whole story to `RULE`. Torch is imported inside
+the examples only, so that every rule loads without it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,11 @@ MORE_THAN_ONCE = "chosen: a single occurrence may be an exception"
 NO_BEGINNING = "chosen: fewer may be part of something else, such as a warm-up"
 
 
+def _nothing(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    """What one process by itself shows of a fault that only several have."""
+    return iter(())
+
+
 @dataclass(frozen=True)
 class Tunable:
     """A number that a rule judges by, and that settings may change.
@@ -80,7 +86,6 @@ class Rule:
     fix: str
     fine: str
     needs: tuple[type[Event], ...]
-    examine: Callable[[Trace, Tunables], Iterator[Finding]]
     bad: tuple[Example, ...]
     good: tuple[Example, ...]
     tunables: dict[str, Tunable] = field(default_factory=dict)
@@ -90,7 +95,13 @@ class Rule:
     references: tuple[str, ...] = ()
     left_open: Callable[[Trace], Iterator[str]] | None = None
     lasting: bool = False
+    examine: Callable[[Trace, Tunables], Iterator[Finding]] = _nothing
     examine_ranks: Callable[[Ranks, Tunables], Iterator[Finding]] | None = None
+
+    @property
+    def judge(self) -> Callable[..., Iterator[Finding]]:
+        """What finds the fault: in one process, or between ranks."""
+        return self.examine_ranks or self.examine
 
     @property
     def defaults(self) -> dict[str, Number]:

@@ -27,6 +27,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.probes import ends, first_values
 from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.subclasses import dispatches, gradient_of
 from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, norms
@@ -98,13 +99,13 @@ class Part:
 
     def look_back(self) -> None:
         """Remember what a step has left."""
-        self.probe = [_first_values(end).clone() for end in self._ends()] if self.may_be_read else []
+        self.probe = [first_values(end, _PROBED).clone() for end in self._ends()] if self.may_be_read else []
 
     @property
     def was_changed(self) -> bool:
         """Whether somebody has changed them since their last step."""
         pairs = zip(self.probe, self._ends(), strict=False) if self.probe else ()
-        return not all(torch.equal(before, _first_values(end)) for before, end in pairs)
+        return not all(torch.equal(before, first_values(end, _PROBED)) for before, end in pairs)
 
     def _ends(self) -> list[torch.Tensor]:
         return [parameter for end in self.ends if (parameter := end()) is not None]
@@ -302,13 +303,12 @@ class Replicas(Instrument):
         trained: bool = True,
         sharded_over: Sequence[int] = (),
     ) -> Part:
-        valued = [weakref.ref(parameter) for parameter in held if parameter.numel()]
         part = Part(
             number=self._count,
             held=IdentityTable(),
             size=len(held),
             is_remote=any(map(is_remote, held)),
-            ends=[*valued[:1], *valued[1:][-1:]],
+            ends=[weakref.ref(end) for end in ends([parameter for parameter in held if parameter.numel()])],
             wrapped_by=None if wrapper is None else weakref.ref(wrapper),
             sharded=bool(sharded_over),
         )
@@ -390,13 +390,6 @@ def _of_gradients(parameters: Iterable[torch.Tensor]) -> _Gradients:
 def _norms(tensors: Iterable[torch.Tensor]) -> list[float]:
     """Those of whole numbers and truth values as well."""
     return norms([each if each.is_floating_point() or each.is_complex() else each.float() for each in tensors])
-
-
-def _first_values(parameter: torch.Tensor) -> torch.Tensor:
-    values = parameter.detach()
-    while values.dim() > 1:
-        values = values[0]
-    return values.reshape(-1)[:_PROBED]
 
 
 def _kept_alike(wrapper: DistributedDataParallel) -> list[tuple[str, torch.Tensor]]:

@@ -9,7 +9,7 @@ from autograd_doctor.events.replicas import GradientsChangedAfterStep, ReplicasM
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.trace import Ranks, Trace
+from autograd_doctor.trace import Ranks
 from autograd_doctor.views.between_ranks import Replicas, replicas
 from autograd_doctor.wording import plural
 
@@ -41,11 +41,6 @@ _HELP: dict[_Kind, str] = {
     "meant to have its own, nothing need change",
     "sometimes": "reduce the gradients before each step",
 }
-
-
-def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    """One rank by itself shows nothing."""
-    yield from ()
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
@@ -401,7 +396,6 @@ RULE = Rule(
     "backwards ran under `no_sync()`, one each, which may be averaged later. A warning where whole modules are left "
     "out, which may be each rank's own. That gradients are sums where they should be means on all ranks does not show.",
     needs=(GradientsChangedAfterStep, ReplicasMet, ReplicasRead, RunEnded),
-    examine=examine,
     examine_ranks=examine_ranks,
     bad=(bad, bad_last_backward_sends_nothing, bad_parameters_left_out, bad_sent_after_the_step),
     good=(good, good_last_backward_sends_all, good_reduced_by_hand, good_averaged_after_some_steps),

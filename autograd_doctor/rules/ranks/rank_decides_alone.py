@@ -7,13 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.trace import Ranks, Trace
+from autograd_doctor.trace import Ranks
 from autograd_doctor.views.between_ranks import Replicas, replicas
-
-
-def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    """One rank by itself shows nothing."""
-    yield from ()
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
@@ -141,7 +136,6 @@ RULE = Rule(
     fine="Ranks that train models of their own, as in a search for the best rate, and local steps that are averaged "
     "later.",
     needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead),
-    examine=examine,
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good,),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from autograd_doctor.events.replicas import CollectiveCalled
 from autograd_doctor.findings import Evidence, Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.trace import Ranks, Standing, Trace
+from autograd_doctor.trace import Ranks, Standing
 from autograd_doctor.wording import plural
 
 _Stood = Mapping[int, Standing]
@@ -26,11 +26,6 @@ class _Odd(NamedTuple):
     call: CollectiveCalled
     other: int
     instead: CollectiveCalled | None
-
-
-def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    """One rank by itself shows nothing."""
-    yield from ()
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
@@ -204,7 +199,6 @@ RULE = Rule(
     fine="A rank that works on something by itself while others wait for it: it writes a checkpoint, or evaluates. "
     "Nothing is said of ranks that still run.",
     needs=(CollectiveCalled,),
-    examine=examine,
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good,),

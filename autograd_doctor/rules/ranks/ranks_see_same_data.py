@@ -7,14 +7,9 @@ from collections.abc import Iterator, Sequence
 from autograd_doctor.events.replicas import BatchTrained, ReplicasMet, ReplicasRead
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
-from autograd_doctor.trace import Ranks, Trace
+from autograd_doctor.trace import Ranks
 from autograd_doctor.views.between_ranks import Replicas, replicas
 from autograd_doctor.wording import plural
-
-
-def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    """One rank by itself shows nothing."""
-    yield from ()
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
@@ -156,7 +151,6 @@ RULE = Rule(
     "evaluation, and one batch that stays the same. The same samples in another order are not found, nor are shards "
     "compared over more than one dimension of ranks.",
     needs=(BatchTrained, ReplicasMet, ReplicasRead),
-    examine=examine,
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good,),

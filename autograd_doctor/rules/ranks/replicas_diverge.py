@@ -8,20 +8,16 @@ from collections.abc import Iterator
 from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.trace import Ranks, Trace
+from autograd_doctor.trace import Ranks
 from autograd_doctor.views.between_ranks import Apart, Replicas, replicas
 from autograd_doctor.wording import plural
-
-
-def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    """One rank by itself shows nothing."""
-    yield from ()
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
         if model.is_wrapped and not model.is_hooked and not model.is_held_back:
-            repeats, explained = tunables["minimum_repeats"], _explained_from(model, tunables["minimum_repeats"])
+            repeats = tunables["minimum_repeats"]
+            explained = _explained_from(model, repeats)
             found = {position: model.apart(position) for position in range(len(model.met.names))}
             apart = {p: a for p, a in found.items() if a and a.readings >= repeats and a.since < explained}
             if apart:
@@ -223,7 +219,6 @@ RULE = Rule(
     "again, as in local SGD, and differences as small as those between machines of different kinds. Parameters that "
     "nothing trains get a warning.",
     needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead),
-    examine=examine,
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good, good_local_steps_averaged_later, good_models_of_their_own),

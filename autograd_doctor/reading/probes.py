@@ -26,7 +26,7 @@ def probe(parameters: Sequence[torch.Tensor]) -> Probe:
 
 def first_values(parameter: torch.Tensor, count: int) -> torch.Tensor:
     """A view of the first ones of the first row, whatever the order in memory: at most so many."""
-    row = parameter.detach()
-    while row.dim() > 1 and row.numel():
-        row = row[0]
-    return row.reshape(-1)[:count]
+    values = parameter.detach()
+    if not values.dim() or not values.numel():
+        return values.reshape(-1)
+    return values[(0,) * (values.dim() - 1) + (slice(count),)]

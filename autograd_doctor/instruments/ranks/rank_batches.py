@@ -160,6 +160,8 @@ class RankBatches(Instrument):
             now.sizes.add(tensor.numel())
 
     def _backward_began(self, call: BackwardCall) -> None:
+        if not is_one_of_several():
+            return
         now = self._collected
         now.forward = False
         now.losses.append(_key(call.roots))

@@ -402,7 +402,7 @@ def zero_on_uneven_data(rank: int) -> None:
     data_of(rank)
     optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.Adam, lr=0.01)
     with Join([model, optimizer]):
-        for _ in range(STEPS - 6 * rank):
+        for _ in range(STEPS - 16 * rank):
             optimizer.zero_grad()
             loss_of(model).backward()
             optimizer.step()

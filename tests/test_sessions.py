@@ -187,6 +187,11 @@ def needed_with(kind: type[Instrument]) -> list[type[Instrument]]:
     return [*found, kind]
 
 
+def readers_of(kind: type[Instrument]) -> list[type[Instrument]]:
+    """An instrument and all that need it."""
+    return [each for each in INSTRUMENTS if kind in needed_with(each)]
+
+
 @pytest.mark.parametrize("kind", INSTRUMENTS, ids=name_of)
 def test_an_instrument_that_cannot_be_attached_is_said_to_have_failed(kind, monkeypatch, replaced):
     def connect(self: Instrument, signals: Signals) -> None:
@@ -194,12 +199,13 @@ def test_an_instrument_that_cannot_be_attached_is_said_to_have_failed(kind, monk
         raise RuntimeError("torch has changed")
 
     monkeypatch.setattr(kind, "connect", connect)
-    with attached(*INSTRUMENTS) as events:
+    readers = readers_of(kind)
+    with attached(*readers) as events:
         watched = train(1)
-    without = {name_of(each) for each in INSTRUMENTS if kind in needed_with(each)}
+    without = {name_of(each) for each in readers}
     assert set(failures(events)) == {(name, "attach") for name in without}
     running = {event.instrument for event in events if isinstance(event, InstrumentAttached)}
-    assert running == {name_of(each) for each in INSTRUMENTS} - without
+    assert running == {name_of(each) for reader in readers for each in needed_with(reader)} - without
     (first,) = [
         event.error for event in events if isinstance(event, InstrumentFailed) and event.instrument == name_of(kind)
     ]
@@ -242,7 +248,7 @@ def test_a_look_that_raises_is_stated_once_and_changes_no_bit(kind, name, monkey
     broken = breaking(name)
     monkeypatch.setattr(kind, name, lambda *args: called.append(1) or broken())
     getattr(kind, name).__name__ = name
-    with attached(*INSTRUMENTS) as events:
+    with attached(*readers_of(kind)) as events:
         watched = train()
     mine = [look for instrument, look in failures(events) if instrument == name_of(kind)]
     assert mine.count(name) == bool(called)

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import (
+    BuffersEvaluated,
+    GradientsChangedAfterStep,
+    RatesSet,
+    ReplicasMet,
+    ReplicasRead,
+    StateTaken,
+)
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules.ranks import gradients_not_synchronised, rank_decides_alone, replicas_diverge
@@ -222,3 +229,60 @@ def test_rates_are_to_be_the_same_where_gradients_are(model: str, gradients: Seq
     """Each rank may search for the best rate of a model of its own; and a wrapper that is bypassed is another fault."""
     changes = stepped_with((0, 0.1), line=1), stepped_with((0, 0.2), line=1)
     assert len(rates(*changes, model=model, gradients=gradients)) == count
+
+
+# -------------------------------------------------------------------------------------------- states that ranks keep
+
+
+WHERE = Location("train.py", 9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sick"),
+    [
+        ([1, 2, 6, 14], [1, 12, 15], True),
+        ([1, 2, 6, 14], [1, 2, 6, 14], False),
+        ([2, 6, 14], [3, 7, 15], False),
+        ([1, 4, 12, 20], [1, 8, 16], False),
+        ([1, 2, 6, 14], [], False),
+        ([1, 2, 6, 14, 30, 40], [1, 2, 6, 14], False),
+    ],
+    ids=["by their own", "alike", "never together", "in turn", "one rank alone", "stopped before the other"],
+)
+def test_states_that_each_rank_keeps_by_itself(first: list[int], second: list[int], sick: bool) -> None:
+    readings = [read(0, taken, SAME, SAME) for taken in (0, 4, 8, 16, 24)]
+    ranks = [
+        [met(), *readings, *(StateTaken(replicas=0, taken=each, location=WHERE) for each in taken)]
+        for taken in (first, second)
+    ]
+    told = [(finding.severity, finding.location) for finding in found(rank_decides_alone, *ranks)]
+    assert told == ([("warning", WHERE)] if sick else [])
+
+
+@pytest.mark.parametrize(
+    ("values", "buffers", "sick"),
+    [
+        (SAME, [OWN, OWN], True),
+        (SAME, [OWN, ALL], False),
+        (SAME, [ALL, ALL], False),
+        (APART, [OWN, OWN], False),
+    ],
+    ids=["apart", "brought together", "equal", "models apart"],
+)
+def test_buffers_of_one_model(values: Sequence[str], buffers: Sequence[str], sick: bool) -> None:
+    ranks = [
+        [
+            met(""),
+            *(read(rank, taken, values) for taken in (0, 4, 8)),
+            *(evaluated(rank, 4 * number, each) for number, each in enumerate(buffers, 1)),
+        ]
+        for rank in range(2)
+    ]
+    assert [finding.severity for finding in found(replicas_diverge, *ranks)] == (["info"] if sick else [])
+
+
+def evaluated(rank: int, taken: int, value: str) -> BuffersEvaluated:
+    bits, sizes = _seen(rank, taken, [value])
+    return BuffersEvaluated(
+        replicas=0, taken=taken, names=["model.1.running_mean"], bits=bits, norms=sizes, location=WHERE
+    )

@@ -17,7 +17,7 @@ from tests.harness import RANKS, ROOT, marks
 
 ENDS = 300
 REPLICAS, SPAWNED = RANKS / "replicas.py", RANKS / "spawned.py"
-ALIKE, SAME_DATA = RANKS / "alike.py", RANKS / "same_data.py"
+ALIKE, SAME_DATA, KEPT_STATES = (RANKS / f"{name}.py" for name in ("alike", "same_data", "kept_states"))
 MISBEHAVES = dict(marks(REPLICAS.read_text()))["AD599"]
 HANGS = next(n for n, line in enumerate(REPLICAS.read_text().splitlines(), 1) if line.endswith("# <- hangs"))
 
@@ -286,6 +286,31 @@ def test_nothing_is_said_of_ranks_that_train_as_they_should(cases: list[str], tm
 def test_a_rank_that_waits_while_the_other_has_seen_enough_did_not_crash(tmp_path: Path) -> None:
     found = checked(tmp_path, "--steps", "24", str(ALIKE), "rank_zero_probes")
     assert (found.code, found.report["verdict"], found.codes) == (0, "passed", [])
+
+
+def test_buffers_and_kept_weights_of_one_model_are_compared(tmp_path: Path) -> None:
+    wanted = {
+        "own_statistics": ("AD902", "info", "own_statistics"),
+        "own_statistics_without_wrapper": ("AD902", "info", "own_statistics_without_wrapper"),
+        "best_by_own_loss": ("AD907", "warning", "best_by_own_loss"),
+    }
+    found = checked(tmp_path, "--steps", "1000", str(KEPT_STATES), *wanted)
+    assert_found(found, KEPT_STATES, wanted.values())
+
+
+def test_nothing_is_said_of_buffers_and_weights_that_are_kept_on_purpose(tmp_path: Path) -> None:
+    cases = [
+        "statistics_averaged",
+        "statistics_sent",
+        "memory_of_each_rank",
+        "best_on_rank_zero",
+        "best_by_shared_loss",
+        "kept_in_turn",
+        "search_keeps_its_own_best",
+    ]
+    found = checked(tmp_path, "--steps", "1000", str(KEPT_STATES), *cases)
+    assert (found.code, found.codes, found.report["run"]["ranks"]) == (0, [], [0, 1])
+    assert {"AD902", "AD907"} <= {*found.report["checks"]["ran"]}
 
 
 # --------------------------------------------------------------------------------------------------- data of the ranks

@@ -89,6 +89,29 @@ class RatesSet(Event, frozen=True):
     location: Location | None
 
 
+class BuffersEvaluated(Event, frozen=True):
+    """What a model of replicas is evaluated with besides its parameters, after `taken` steps of their own.
+
+    names: of the buffers with real numbers that its state holds, as the program may call them. bits, norms: as
+    `ReplicasRead` has them. location: where the model was called.
+    """
+
+    replicas: int
+    taken: int
+    names: list[str]
+    bits: list[int | None]
+    norms: list[float]
+    location: Location | None
+
+
+class StateTaken(Event, frozen=True):
+    """The program took the `state_dict()` of a model of replicas at this line, after `taken` steps of their own."""
+
+    replicas: int
+    taken: int
+    location: Location | None
+
+
 class EpochsInOneOrder(Event, frozen=True):
     """A distributed sampler that shuffles gave out its samples in the same order in each pass that one model was
     trained in, and came to the same samples.

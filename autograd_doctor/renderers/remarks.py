@@ -17,13 +17,11 @@ _CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": 
 _FURTHER: dict[StoppedBy, str] = {"steps": "`--steps` or `--seconds`", "time": "`--max-seconds`"}
 
 _BETWEEN_RANKS = {
-    "weights": "AD902",
+    "weights and buffers": "AD902",
     "gradients": "AD901",
     "the same data on two ranks": "AD905",
     "ranks waiting for one another": "AD906",
-    "learning rates": "AD907",
-    "buffers": "",
-    "checkpoints that a rank chooses by a number of its own": "",
+    "rates and weights that a rank chooses by a number of its own": "AD907",
 }
 """What shows only where several are compared, and the rule that does so."""
 

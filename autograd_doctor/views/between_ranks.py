@@ -12,14 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autograd_doctor.events.replicas import (
     BatchTrained,
+    BuffersEvaluated,
     GradientsChangedAfterStep,
     RatesSet,
     ReplicasMet,
     ReplicasRead,
+    StateTaken,
 )
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Ranked, Ranks
@@ -55,6 +57,7 @@ class Replicas:
     late: gradients that steps had used as they were when they were cleared, by steps taken before, of all ranks.
     rates: what each rank steps them with, as it changed.
     batches: what the first steps came from, likewise.
+    buffers: what they were evaluated with after so many steps. states: when each rank took the state of the model.
     """
 
     met: ReplicasMet
@@ -63,6 +66,8 @@ class Replicas:
     late: dict[int, Sequence[GradientsChangedAfterStep]]
     batches: dict[int, Sequence[BatchTrained]]
     rates: Sequence[Sequence[RatesSet]] = ()
+    buffers: Sequence[Sequence[BuffersEvaluated]] = ()
+    states: Sequence[Sequence[StateTaken]] = ()
 
     @property
     def is_wrapped(self) -> bool:
@@ -98,6 +103,18 @@ class Replicas:
     def stepped_at(self, reading: int) -> Location | None:
         return self.readings[reading][0].stepped_at
 
+    @property
+    def is_stepped_alike(self) -> bool:
+        """Whether ranks share the gradients of all parameters: by a wrapper that sends them, or by hand."""
+        if self.is_hooked or self.is_held_back or self.stepped_apart(1):
+            return False
+        return self.is_wrapped or any(map(self.are_made_alike, range(len(self.met.names))))
+
+    @property
+    def is_one_model(self) -> bool:
+        """Whether all parameters were equal in several readings, from the first to the last."""
+        return len(self.readings) > 1 and not any(self.differing)
+
     def rates_differ(self) -> list[RatesSet] | None:
         """What ranks had last set when their rates first were not the same, in the order of ranks."""
         if not all(self.rates):
@@ -110,6 +127,34 @@ class Replicas:
             if any(each.rates != latest[0].rates for each in latest):
                 return latest
         return None
+
+    def buffers_apart(self) -> list[str]:
+        """Buffers that differ whenever all ranks evaluate the model."""
+        if not self.buffers or len({tuple(each.names) for by_rank in self.buffers for each in by_rank}) > 1:
+            return []
+        names = self.buffers[0][0].names
+        return [
+            name
+            for place, name in enumerate(names)
+            if not any(
+                _are_alike([(each.bits[place], each.norms[place]) for each in by_rank], _ROUNDING)
+                for by_rank in self.buffers
+            )
+        ]
+
+    def states_taken(self) -> dict[Location | None, list[set[int]]]:
+        """After which steps each rank took the state of the model, by lines at which all did; without what came after
+        the last reading, when some may have been stopped already."""
+        last = self.after(len(self.readings) - 1) if self.readings else 0
+        lines = {each.location for by_rank in self.states for each in by_rank}
+        found = {
+            line: [
+                {each.taken for each in by_rank if each.location == line and each.taken <= last}
+                for by_rank in self.states
+            ]
+            for line in lines
+        }
+        return {line: by_rank for line, by_rank in found.items() if all(by_rank)}
 
     # ---------------------------------------------------------------------------------------------------- parameters
 
@@ -230,17 +275,22 @@ def replicas(ranks: Ranks) -> Iterator[Replicas]:
         met = next(iter(by_rank.values())).met
         if len(met.ranks) > 1 and set(met.ranks) <= by_rank.keys():
             found = [by_rank[rank] for rank in met.ranks]
-            steps = sorted(set[int](found[0].readings).intersection(*(of.readings for of in found)))
-            late = set[int](found[0].late).intersection(*(of.late for of in found))
-            batches = set[int](found[0].batches).intersection(*(of.batches for of in found))
             yield Replicas(
                 met,
                 met.ranks,
-                [[of.readings[step] for of in found] for step in steps],
-                {step: [of.late[step] for of in found] for step in late},
-                {step: [of.batches[step] for of in found] for step in batches},
+                [[of.readings[step] for of in found] for step in _common(of.readings for of in found)],
+                {step: [of.late[step] for of in found] for step in _common(of.late for of in found)},
+                {step: [of.batches[step] for of in found] for step in _common(of.batches for of in found)},
                 [of.rates for of in found],
+                [[of.buffers[step] for of in found] for step in _common(of.buffers for of in found)],
+                [of.states for of in found],
             )
+
+
+def _common(by_rank: Iterable[dict[int, Any]]) -> list[int]:
+    """The numbers of steps after which all ranks have something."""
+    first, *others = by_rank
+    return sorted(set(first).intersection(*others))
 
 
 _Key = tuple[str, tuple[str, ...], tuple[int, ...], tuple[int, ...], bool, int]
@@ -255,10 +305,12 @@ class _Of(NamedTuple):
     late: dict[int, GradientsChangedAfterStep]
     batches: dict[int, BatchTrained]
     rates: list[RatesSet]
+    buffers: dict[int, BuffersEvaluated]
+    states: list[StateTaken]
 
 
 def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
-    found = {met.replicas: _Of(met, {}, {}, {}, []) for met in ranked.trace.of(ReplicasMet)}
+    found = {met.replicas: _Of(met, {}, {}, {}, [], {}, []) for met in ranked.trace.of(ReplicasMet)}
     for read in ranked.trace.of(ReplicasRead):
         found[read.replicas].readings[read.taken] = read
     for changed in ranked.trace.of(GradientsChangedAfterStep):
@@ -267,6 +319,10 @@ def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
         found[trained.replicas].batches[trained.taken] = trained
     for each in ranked.trace.of(RatesSet):
         found[each.replicas].rates.append(each)
+    for evaluated in ranked.trace.of(BuffersEvaluated):
+        found[evaluated.replicas].buffers[evaluated.taken] = evaluated
+    for state in ranked.trace.of(StateTaken):
+        found[state.replicas].states.append(state)
     times: Counter[object] = Counter()
     for of in found.values():
         key = of.met.model, tuple(of.met.names), tuple(of.met.sizes), tuple(of.met.ranks), of.met.trained

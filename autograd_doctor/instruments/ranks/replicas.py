@@ -155,6 +155,11 @@ class Replicas(Instrument):
         _, parts = self._of.get(optimizer) or (0, [])
         return [(part.number, part.taken) for part in parts]
 
+    def part_of(self, model: torch.nn.Module) -> Part | None:
+        """What steps the parameters of a model, the first ones that are stepped at all."""
+        parts = [part for _, part in self._parts.items()]
+        return next((part for _, p in parameters_in(model) for part in parts if p in part.held), None)
+
     # ------------------------------------------------------------------------------------------------------ watching
 
     def _wrapped(self, wrapped: Wrapped) -> None:

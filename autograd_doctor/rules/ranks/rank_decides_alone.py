@@ -1,31 +1,70 @@
-"""AD907: replicas of a model are stepped with learning rates that each rank has set by a number of its own."""
+"""AD907: ranks that train one model decide by a number of their own: which rates step it, or which state is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
-from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.events.replicas import (
+    GradientsChangedAfterStep,
+    RatesSet,
+    ReplicasMet,
+    ReplicasRead,
+    StateTaken,
+)
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Ranks
 from autograd_doctor.views.between_ranks import Replicas, replicas
 
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
-        latest = model.rates_differ() if _is_stepped_alike(model) else None
+        latest = model.rates_differ() if model.is_stepped_alike else None
         if latest is not None:
-            yield _finding(model, latest)
+            yield _of_rates(model, latest)
+        elif model.is_stepped_alike or model.is_one_model:
+            yield from _of_states(model, tunables["minimum_repeats"])
 
 
-def _is_stepped_alike(model: Replicas) -> bool:
-    """Whether ranks share the gradients of all parameters: by a wrapper that sends them, or by hand."""
-    if model.is_hooked or model.is_held_back or model.stepped_apart(1):
-        return False
-    return model.is_wrapped or any(map(model.are_made_alike, range(len(model.met.names))))
+def _of_states(model: Replicas, repeats: float) -> Iterator[Finding]:
+    """States that ranks take at one line, the first of them together, as it is the best so far, and others alone.
+
+    Where those follow one another evenly, ranks may take turns.
+    """
+    for where, by_rank in model.states_taken().items():
+        alone = sorted(set.union(*by_rank) - set.intersection(*by_rank))
+        gaps = {later - earlier for earlier, later in pairwise(alone)}
+        if set.intersection(*by_rank) and len(alone) >= repeats and len(gaps) > 1:
+            yield _kept_apart(model, where, by_rank, alone[0])
 
 
-def _finding(model: Replicas, latest: list[RatesSet]) -> Finding:
+def _kept_apart(model: Replicas, where: Location | None, by_rank: Sequence[set[int]], first: int) -> Finding:
+    name = model.met.model or model.met.names[0]
+    said = [f"rank {rank}: {_steps(taken)}" for rank, taken in zip(model.ranks, by_rank, strict=True)]
+    who = [rank for rank, taken in zip(model.ranks, by_rank, strict=True) if first in taken]
+    other = next(rank for rank in model.ranks if rank not in who)
+    return RULE.finding(
+        f"rank {who[0]} keeps the state of `{name}` after step {first} and rank {other} does not, although they train "
+        "one model: each decides by a number of its own",
+        subject=name,
+        location=where,
+        severity="warning",
+        confidence="medium",
+        help="let all ranks decide by the same number, as a loss that was reduced over them, or let one rank alone "
+        "keep the best weights: restored on each rank, these would be of different steps",
+        evidence={"kept_after_steps": said[:8]},
+        step_first=max(first, 1),
+        ranks=model.ranks,
+    )
+
+
+def _steps(taken: Collection[int]) -> str:
+    shown = sorted(taken)[:12]
+    return ", ".join(map(str, shown)) + (f" and {len(taken) - len(shown)} more" if len(taken) > len(shown) else "")
+
+
+def _of_rates(model: Replicas, latest: list[RatesSet]) -> Finding:
     newest = max(latest, key=lambda each: each.taken)
     rank, other = _unlike(model, latest, newest)
     rates = {number: each.rates for number, each in zip(model.ranks, latest, strict=True)}
@@ -125,19 +164,26 @@ RULE = Rule(
     code="AD907",
     name="rank-decides-alone",
     severity="error",
-    title="ranks that share gradients step with learning rates of their own",
+    title="ranks that train one model set its rates, or keep its best weights, by numbers of their own",
     observes="The learning rates with which each rank steps replicas that share their gradients, whenever they change: "
-    "from which step on they are not the same, and the step of the scheduler that set the last one.",
+    "from which step on they are not the same, and the step of the scheduler that set the last one. After which steps "
+    "each rank takes the `state_dict()` of a model that all of them train.",
     why="The same gradient moves replicas by different steps: they drift apart, each rank trains a model of its own, "
     "and what is saved is that of one. A decision by a rank's own loss, to lower the rate or to stop, is not that of "
     "the others.",
     fix="Decide by a number that is the same on all ranks, as a loss that was reduced over them, or let one rank "
     "decide and send its decision to the others.",
     fine="Ranks that train models of their own, as in a search for the best rate, and local steps that are averaged "
-    "later.",
-    needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead),
+    "later. Weights that one rank alone keeps, that all keep after the same steps, or that ranks keep in turn; else "
+    "they get a warning.",
+    needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead, StateTaken),
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good,),
+    tunables={
+        "minimum_repeats": Tunable(
+            2, "fewest states that all ranks keep, and that only some of them do", MORE_THAN_ONCE
+        )
+    },
     about="loop",
 )

@@ -1,11 +1,18 @@
-"""AD902: parameters that `DistributedDataParallel` keeps alike differ between ranks, and not by their gradients."""
+"""AD902: parameters that `DistributedDataParallel` keeps alike differ between ranks, and not by their gradients; or
+buffers with which ranks evaluate one model do."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-from autograd_doctor.events.replicas import GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import (
+    BuffersEvaluated,
+    GradientsChangedAfterStep,
+    RatesSet,
+    ReplicasMet,
+    ReplicasRead,
+)
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Ranks
@@ -22,6 +29,8 @@ def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
             apart = {p: a for p, a in found.items() if a and a.readings >= repeats and a.since < explained}
             if apart:
                 yield _finding(model, apart)
+        if model.is_one_model and (differing := model.buffers_apart()):
+            yield _of_buffers(model, differing)
 
 
 def _explained_from(model: Replicas, repeats: float) -> float:
@@ -63,6 +72,26 @@ def _finding(model: Replicas, apart: dict[int, Apart]) -> Finding:
 def _stepped_at(model: Replicas, since: int) -> Location | None:
     """The step before the first reading in which they differ, or the first one on parameters that did."""
     return model.stepped_at(max(since - 1, 0))
+
+
+def _of_buffers(model: Replicas, differing: list[str]) -> Finding:
+    first = model.buffers[0][0]
+    names = ", ".join(f"`{name}`" for name in differing[:3])
+    more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+    verb = "differ" if len(differing) > 1 else "differs"
+    return RULE.finding(
+        f"{names}{more} {verb} between {plural(len(model.ranks), 'rank')} in each evaluation, although the parameters "
+        "of the model are equal",
+        subject=model.met.model,
+        location=first.location,
+        help="these buffers follow the batches of each rank: use `torch.nn.SyncBatchNorm`, let "
+        "`DistributedDataParallel` send them in each forward, as it does by default, or average them over the ranks "
+        "before the model is evaluated or saved",
+        severity="info",
+        evidence={"buffers": differing[:8], "evaluations": len(model.buffers), "since_step": first.taken},
+        step_first=max(first.taken, 1),
+        ranks=model.ranks,
+    )
 
 
 def _help(at_start: bool) -> str:
@@ -208,7 +237,8 @@ RULE = Rule(
     title="the replicas of a model differ between ranks",
     observes=(
         "Parameters of a model that `DistributedDataParallel` has wrapped, and whose values differ between its ranks "
-        "after the same number of steps: which, since when, and whether they were equal at the start."
+        "after the same number of steps: which, since when, and whether they were equal at the start. Buffers, such as "
+        "running statistics, with which ranks evaluate a model whose parameters are equal."
     ),
     why="Each rank trains a model of its own with the gradients of all, or of itself alone. What is saved is that of "
     "one rank, and what was measured on another is not true of it.",
@@ -217,8 +247,9 @@ RULE = Rule(
     fine="Gradients that differ (AD901 tells of these), models without a wrapper, shards (FSDP, tensor and pipeline "
     "parallelism), parameters that the wrapper was told to ignore, a communication hook, parameters that become equal "
     "again, as in local SGD, and differences as small as those between machines of different kinds. Parameters that "
-    "nothing trains get a warning.",
-    needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead),
+    "nothing trains get a warning. Buffers that the wrapper sends in each forward, that no state holds, or that were "
+    "equal in some evaluation; else they are told as info.",
+    needs=(BuffersEvaluated, GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead),
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good, good_local_steps_averaged_later, good_models_of_their_own),

@@ -92,8 +92,8 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
         reasons.setdefault(reason, []).append(code)
     for reason, codes in reasons.items():
         yield "not checked", f"{reason}: {listed(codes, 4)}"
-    if report.environment.world_size > 1:
-        yield "not checked", f"what shows only between ranks: {between_ranks(report)}"
+    if report.environment.world_size > 1 and (left := between_ranks(report)):
+        yield "not checked", f"what shows only between ranks: {left}"
     known = [finding.code for finding in report.suppressed if _is_known(finding)]
     if known and report.baseline:
         yield "known", f"from {report.baseline.path}: {listed(_counted(known), 8)}"

@@ -79,14 +79,15 @@ def checked_by_torchrun(folder: Path, then: str, *options: str) -> tuple[dict[st
 
 
 def test_ranks_stop_together_and_one_of_them_reports(tmp_path: Path) -> None:
-    report, code, printed = checked_by_torchrun(tmp_path, SLOW_RANK, "--seconds", "1")
+    report, code, printed = checked_by_torchrun(tmp_path, SLOW_RANK, "--seconds", "1", "--ignore", "AD907")
     assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "steps")
     assert report["run"]["steps"] < 2000
     assert report["environment"]["world_size"] == 2
     assert not any("removed after" in note for note in report["notes"])
     assert printed.count("nothing wrong seen") == 1
     assert "on 2 ranks (" in " ".join(printed.split())
-    assert "not checked  what shows only between ranks" in printed
+    left = "rates and weights that a rank chooses by a number of its own"
+    assert f"not checked what shows only between ranks: {left} cannot tell" in " ".join(printed.split())
 
 
 def test_a_fault_of_another_rank_is_in_the_report_and_in_the_exit_code(tmp_path: Path) -> None:

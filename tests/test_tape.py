@@ -237,7 +237,7 @@ def test_what_all_is_still_of_use_is_said_to_be_too_much(monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "_MOST", 40)
     recorded, _, _ = taped(lambda model, x: [torch.stack([model(x).sum() for _ in range(40)]).mean()])
     (limited,) = recorded.of(InstrumentLimited)
-    assert limited.reason == "it recorded only the first 40 operations of a step"
+    assert limited.reason == "only the first 40 operations of a step were recorded"
 
 
 def test_a_step_that_is_over_leaves_nothing_to_the_garbage_collector() -> None:

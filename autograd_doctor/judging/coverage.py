@@ -91,7 +91,7 @@ class _Rank:
         elif instrument not in self._attached:
             yield Obstacle(f"`{instrument}` was not attached", blind=False, failure=True)
         if limited := self._limited.get(instrument):
-            yield Obstacle(f"`{instrument}` could not see everything: {limited.reason}", blind=False, failure=False)
+            yield Obstacle(limited.reason, blind=False, failure=False)
 
     def _with_required(self, instruments: Iterable[str]) -> Iterator[str]:
         """Instruments and, of each, those that it reads, and those that these read."""

@@ -118,7 +118,7 @@ class Tape(WithinStep):
             self._swept_in_vain = len(self._ops) > _MOST // 2
         if len(self._ops) < _MOST:
             return False
-        self.limited(f"it recorded only the first {_MOST:,} operations of a step")
+        self.limited(f"only the first {_MOST:,} operations of a step were recorded")
         return True
 
     def _function_ended(self, call: FunctionCall) -> None:

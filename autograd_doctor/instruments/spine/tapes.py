@@ -56,12 +56,12 @@ class Tapes(LossQuery):
         if not ops:
             return
         if len(ops) > _MOST_OPS:
-            self.limited(f"it records no tape of more than {_MOST_OPS:,} operations")
+            self.limited(f"a tape of more than {_MOST_OPS:,} operations is not recorded")
             return
         structure = hash(_structure(ops, roots))
         seen = self._seen.get(structure)
         if seen is None and len(self._seen) == _MOST_TAPES:
-            self.limited(f"it recorded the tapes of only the first {_MOST_TAPES} structures")
+            self.limited(f"only the first {_MOST_TAPES} structures of a step have their tapes recorded")
             return
         values = ordered(ops, roots)
         spans = spans_of(values)

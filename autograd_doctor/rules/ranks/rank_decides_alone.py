@@ -33,9 +33,10 @@ def _of_states(model: Replicas, repeats: float) -> Iterator[Finding]:
     Where those follow one another evenly, ranks may take turns.
     """
     for where, by_rank in model.states_taken().items():
-        alone = sorted(set.union(*by_rank) - set.intersection(*by_rank))
+        together = set[int].intersection(*by_rank)
+        alone = sorted(set[int].union(*by_rank) - together)
         gaps = {later - earlier for earlier, later in pairwise(alone)}
-        if set.intersection(*by_rank) and len(alone) >= repeats and len(gaps) > 1:
+        if together and len(alone) >= repeats and len(gaps) > 1:
             yield _kept_apart(model, where, by_rank, alone[0])
 
 

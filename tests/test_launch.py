@@ -309,24 +309,31 @@ def test_progress_says_what_is_done_how_far_and_how_long() -> None:
     from autograd_doctor.events.run import RunEnded, RunStarted
     from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 
-    now = iter([0.0, 1.0, 2.0, 2.0, 5.0, 6.0, 7.0, 13.0, 70.0, 75.0])
-    progress = Progress(Settings(), clock=lambda: next(now))
-    assert progress.line() == "starting · 1 s"
+    seconds = 0.0
+
+    def at(time: float) -> str:
+        nonlocal seconds
+        seconds = time
+        return progress.line()
+
+    progress = Progress(Settings(), clock=lambda: seconds)
+    assert at(1) == "starting · 1 s"
     progress(RunStarted(target="t", arguments=[], cwd="/", python="", torch="", device="cpu"))
-    assert progress.line() == "before the first step · 2 s"
+    assert at(2) == "before the first step · 2 s"
     root = TensorFacts(shape=[], dtype="float32")
     progress(BackwardRan(backward=0, location=None, kind="backward", root=root, loss=0.73412))
     progress(OptimizerStepped(step=11, optimizer=0, location=None))
     progress(OptimizerStepped(step=12, optimizer=0, location=None, skipped=True))
-    assert progress.line() == "training · step 12 of 30 · 3 of 10 s · loss 0.7341"
+    assert at(5) == "training · step 12 of 30 · 3 of 10 s · loss 0.7341"
     progress(ForwardRan(step=12, module=0, location=None, training=False, grad_enabled=False))
-    assert progress.line() == "evaluation · step 12 of 30 · 4 of 10 s · loss 0.7341"
+    assert at(6) == "evaluation · step 12 of 30 · 4 of 10 s · loss 0.7341"
     progress(OptimizerStepped(step=29, optimizer=0, location=None))
-    assert progress.line() == "training · step 30 of 30 · 5 of 10 s · loss 0.7341"
+    assert at(7) == "training · step 30 of 30 · 5 of 10 s · loss 0.7341"
     progress(OptimizerStepped(step=161, optimizer=0, location=None))
-    assert progress.line() == "training · step 162 · 11 s of at most 60 · loss 0.7341"
+    assert at(13) == "training · step 162 · 11 s of at most 60 · loss 0.7341"
+    assert at(52) == "training · step 162 · 50 s of at most 60 · no step for 45 s"
     progress(RunEnded(reason="finished"))
-    assert progress.line() == "judging · step 162 · 68 s · loss 0.7341"
+    assert at(70) == "judging · step 162 · 68 s · loss 0.7341"
     assert Progress(Settings(), "second run", clock=lambda: 0.0).line() == "second run · starting · 0 s"
 
 

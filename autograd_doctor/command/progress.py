@@ -10,6 +10,9 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import LightStepsCounted, RunEnded, RunStarted
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 
+_QUIET = 15.0
+"""Seconds without a step that are said: one that hangs is told after a minute only."""
+
 
 class Progress:
     """Listens to the events of a run and says in one line where it is. `run` is what it is called, if not the first."""
@@ -20,6 +23,7 @@ class Progress:
         self._clock = clock
         self._began = clock()
         self._trained_since: float | None = None
+        self._stepped_at = self._began
         self._taken = 0
         self._phase = "starting"
         self._loss: float | None = None
@@ -44,24 +48,29 @@ class Progress:
 
     def _trains(self) -> None:
         self._phase = "training"
+        self._stepped_at = self._clock()
         if self._trained_since is None:
-            self._trained_since = self._clock()
+            self._trained_since = self._stepped_at
 
     def line(self) -> str:
         """ "training · step 12 of 30 · 3 of 10 s · loss 0.7341", and "… step 162 · 14 s, 60 at most · …" later on."""
+        now = self._clock()
         said = [self._run, self._phase]
         if self._taken:
             wanted = self._settings.steps
             said.append(f"step {self._taken} of {wanted}" if self._taken <= wanted else f"step {self._taken}")
-        said.append(self._time())
-        if self._loss is not None:
+        said.append(self._time(now))
+        quiet = now - self._stepped_at
+        if self._phase == "training" and quiet >= _QUIET:
+            said.append(f"no step for {quiet:.0f} s")
+        elif self._loss is not None:
             said.append(f"loss {self._loss:.4g}")
         return " · ".join(filter(None, said))
 
-    def _time(self) -> str:
+    def _time(self, now: float) -> str:
         """Seconds of training, with the limit that counts next; before that, seconds of waiting."""
         since = self._began if self._trained_since is None else self._trained_since
-        seconds, least, most = self._clock() - since, self._settings.seconds, self._settings.max_seconds
+        seconds, least, most = now - since, self._settings.seconds, self._settings.max_seconds
         if self._trained_since is None or self._phase == "judging":
             return f"{seconds:.0f} s"
         return f"{seconds:.0f} of {least:g} s" if seconds < least else f"{seconds:.0f} s of at most {most:g}"

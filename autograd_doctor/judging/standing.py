@@ -44,7 +44,7 @@ def in_words(member: Member) -> Stood:
     cwd = next((started.cwd for started in member.trace.of(RunStarted)), "/")
     at, inner = _own(frames), frames[0]
     function = _CALLED.get(inner.function, inner.function)
-    steps = plural(member.trace.steps_by_optimizer.total(), "step")
+    steps = plural(member.trace.steps_taken, "step")
     if at is None:
         return Stood(f"in `{function}` ({inner.file}:{inner.line}) after {steps}")
     own = frames[at]

@@ -329,6 +329,13 @@ def test_rule_says_who_it_is(rule: Rule) -> None:
 
 
 @RULES
+def test_rule_texts_are_sentences(rule: Rule) -> None:
+    for text in (rule.observes, rule.why, rule.fix, rule.fine):
+        assert text.endswith(".")
+        assert text[0].isupper() or text[0] == "`"
+
+
+@RULES
 def test_rule_title_is_a_plain_phrase(rule: Rule) -> None:
     assert not rule.title.split()[0].istitle()
     assert not rule.title.endswith(".")

@@ -78,7 +78,7 @@ def documented() -> Any:
     return rule(
         name="missing-zero-grad",
         title="gradients of earlier steps are still there",
-        observes="what each backward wrote,\nand what each step used\n\nnothing else",
+        observes="What each backward wrote,\nand what each step used\n\nNothing else.",
         needs=(BackwardRan,),
         tunables={"share": Tunable(0.5, "smallest share of dead units", "measured: healthy models have less")},
         bad=(bad, bad_in_a_loop),

@@ -59,10 +59,10 @@ def sections(rule: Rule) -> list[Section]:
     """What there is to say of a rule, in order; what has nothing to say is left out."""
     told = [
         Section("What it does", _in_short(rule)),
-        Section("Why it is bad", _sentence(rule.why)),
-        Section("Evidence", _sentence(rule.observes)),
+        Section("Why it is bad", rule.why),
+        Section("Evidence", rule.observes),
         Section("Example", "The finding points to the marked line.", rule.bad[0]),
-        Section("Use instead", _sentence(rule.fix), rule.good[0]),
+        Section("Use instead", rule.fix, rule.good[0]),
         Section("When this is fine", _fine(rule)),
         Section("Options", _options(rule)),
         Section("How to silence it", _silencing(rule)),
@@ -193,13 +193,12 @@ def _in_short(rule: Rule) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Prose of a rule file that begins in lower case and has no full stop, as a sentence."""
-    text = inspect.cleandoc(text)
+    """A remark that begins in lower case and has no full stop, as a sentence."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def _fine(rule: Rule) -> str:
-    return f"{_sentence(rule.fine)} {_UNTIL_ITS_END}" if rule.lasting else _sentence(rule.fine)
+    return f"{rule.fine} {_UNTIL_ITS_END}" if rule.lasting else rule.fine
 
 
 def _options(rule: Rule) -> str:

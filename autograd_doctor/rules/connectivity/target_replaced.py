@@ -197,11 +197,11 @@ RULE = Rule(
     name="target-replaced",
     severity="warning",
     title="the model itself is used where a copy of it should be",
-    observes="Which modules a line calls without gradients: one with the shapes of another that is trained, held by no "
-    "optimizer, and from some step on the trained one, while the first is never called again. And differences in a "
-    "loss between what has a gradient and what the same parameters gave without one, if they are exactly zero. Also a "
-    "module that stands several times in one `nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many "
-    "inputs, whose numbers hardly correlate.",
+    observes="Which modules a line calls without gradients: at first one with the shapes of another that is "
+    "trained, held by no optimizer; from some step on the trained one, while the first is never called again. "
+    "Differences in a loss, between what has a gradient and what the same parameters gave without one, that are "
+    "exactly zero. And a module that stands several times in one `nn.ModuleList` or `nn.ModuleDict`, and is called "
+    "in each step on as many inputs, whose numbers hardly correlate.",
     why="A target that moves with the model chases itself: values of one network bootstrap from the same network, and "
     "diverge or collapse. A penalty that should keep the model near a reference compares it with itself, and does "
     "nothing.",

@@ -280,9 +280,9 @@ RULE = Rule(
     severity="error",
     title="gradients were thrown away before any step could use them",
     observes=(
-        "Every clearing of gradients that a finished backward had written and no step had used, and whether the next "
-        "step of their optimizer then found nothing, repeatedly, or none of these gradients, ever. Also (as a warning) "
-        "accumulation in which every micro-batch but the last is cleared."
+        "Gradients that a finished backward had written, that no step had used, and that were cleared. It is a fault "
+        "if the next step of their optimizer then found nothing, repeatedly, or if it never found any of these "
+        "gradients. Also, as a warning, accumulation in which every micro-batch but the last is cleared."
     ),
     why="The work of the backward is lost: the step moves nothing, or moves weights by momentum and decay alone.",
     fix="Clear before `backward()` or after `step()`, never between them.",

@@ -297,11 +297,11 @@ RULE = Rule(
     severity="warning",
     title="the optimizer is built anew, so that its state is lost",
     observes=(
-        "Optimizers built at one line, over the same parameters with the same settings, each stepped only a few times "
-        "(or for one pass over a loader) before the next one took its place. And optimizers that were given a state "
-        "and never step, while a new one with the same settings steps the same parameters from none. "
-        "And averages in the state of the program's own optimizers, which after each step hold nothing but its "
-        "gradient, times 1 - decay."
+        "Optimizers built at one line, over the same parameters with the same settings, each stepped only a few "
+        "times (or for one pass over a loader) before the next one took its place. Optimizers that were given a "
+        "state and never step, while a new one with the same settings steps the same parameters from none. And "
+        "averages in the state of the program's own optimizers that hold nothing but the gradient of the last step, "
+        "times 1 - decay."
     ),
     why=(
         "Momentum and second moments start from zero each time. Adam's first steps move every weight by the full "

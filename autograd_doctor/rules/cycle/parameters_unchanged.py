@@ -314,10 +314,10 @@ RULE = Rule(
     severity="error",
     title="steps left parameters bit for bit as they were",
     observes=(
-        "Parameters with a gradient well above rounding noise and a rate above 0 whose values did not change in any "
-        "step that was looked at, or whose old values were back before any forward met the new ones, also where the "
-        "step was taken from other values in between; and of those of 16 bits, how many of their values each step "
-        "leaves as they were."
+        "Parameters with a gradient well above rounding noise and a rate above 0. Their values did not change in any "
+        "step that was looked at; or the old values were back before any forward met the new ones, also where the "
+        "step was taken from other values in between. Of parameters of 16 bits, how many values each step leaves as "
+        "they were."
     ),
     why=(
         "An update smaller than half the spacing of the numbers around the weight is rounded away: in bfloat16 a "

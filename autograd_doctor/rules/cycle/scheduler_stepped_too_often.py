@@ -363,10 +363,11 @@ RULE = Rule(
     severity="warning",
     title="a schedule is stepped in another unit than it was made for",
     observes=(
-        "The rate after each call of a scheduler, how many calls there are per optimizer step, the length of the "
-        "schedule and of the loader: a rate that comes to nearly nothing while at least as many steps follow, or that "
-        "will do so early in the first epoch, schedules of whole epochs of batches that are stepped per epoch, and "
-        "those that are as long as the whole run has samples, or batches, and are stepped more rarely until its end."
+        "The rate after each call of a scheduler, the number of calls per optimizer step, and the lengths of the "
+        "schedule and of the loader. It is a fault if the rate comes to nearly nothing while at least as many steps "
+        "follow, or will do so early in the first epoch; if a schedule whose length is that of whole epochs of "
+        "batches is stepped once per epoch; or if one that is as long as the whole run has samples, or batches, is "
+        "stepped more rarely until the end of the run."
     ),
     why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
     fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",

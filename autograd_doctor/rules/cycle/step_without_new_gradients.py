@@ -334,9 +334,9 @@ RULE = Rule(
     severity="error",
     title="an optimizer stepped with no new gradients to step on",
     observes=(
-        "What each step finds: gradients that no step has used yet, gradients that the optimizer has used already, or "
-        "none at all. A line at fault steps on nothing every time, or on used gradients repeatedly; or from some step "
-        "on no optimizer finds a new gradient, while backwards go on."
+        "What each step finds: gradients that no step has used yet, gradients that the optimizer has used already, "
+        "or none at all. It is a fault if a line steps on nothing every time, or on used gradients repeatedly; or if "
+        "no optimizer finds a new gradient from some step on, while backwards go on."
     ),
     why="The step does nothing, repeats the last update, or follows the batch before, while the loop looks complete.",
     fix="Keep the order `zero_grad()`, forward, `backward()`, `step()`, with one step per backward or group of them.",

@@ -137,13 +137,13 @@ RULE = Rule(
     name="backward-through-freed-graph",
     severity="error",
     title="backward through a graph that was already freed",
-    observes="for the backward that failed: which earlier backward ran through part of its graph, and where that part "
-    "was computed",
+    observes="For the backward that failed: which earlier backward ran through part of its graph, and where that part "
+    "was computed.",
     why="`backward()` frees the saved tensors of the graph; a second backward through the same operations needs them "
-    "again",
-    fix="call `backward()` once on the sum of the losses, pass `retain_graph=True` to the first of two, or detach the "
-    "shared part",
-    fine="graphs that are retained for a second backward",
+    "again.",
+    fix="Call `backward()` once on the sum of the losses, pass `retain_graph=True` to the first of two, or detach the "
+    "shared part.",
+    fine="Graphs that are retained for a second backward.",
     needs=(BackwardRan, ProgramRaised),
     examine=examine,
     bad=(bad, bad_features_computed_once),

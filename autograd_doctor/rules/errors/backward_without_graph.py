@@ -90,11 +90,11 @@ RULE = Rule(
     name="backward-without-graph",
     severity="error",
     title="backward on a tensor without a graph",
-    observes="the tensor on which `backward()` failed, the line that computed it, and the parameters that its value "
-    "depends on",
-    why="without a graph there is nothing to backpropagate through: no parameter can get a gradient",
-    fix="compute the loss from outputs that require grad",
-    fine="models in which some part requires grad and reaches the loss",
+    observes="The tensor on which `backward()` failed, the line that computed it, and the parameters that its value "
+    "depends on.",
+    why="Without a graph there is nothing to backpropagate through: no parameter can get a gradient.",
+    fix="Compute the loss from outputs that require grad.",
+    fine="Models in which some part requires grad and reaches the loss.",
     needs=(BackwardRan, ProgramRaised),
     examine=examine,
     bad=(bad,),

@@ -177,12 +177,12 @@ RULE = Rule(
     name="checkpoint-recompute-differs",
     severity="error",
     title="a checkpointed segment gives a different result when it is recomputed",
-    observes="the results of the operations in a checkpointed segment, in the forward pass and in the recomputation; "
-    "the running statistics of batch norms in both",
-    why="the loss comes from the first pass, the gradient from the second: if they differ, the gradient is not that "
-    "of the loss. PyTorch compares only shapes and dtypes of the two",
-    fix="make the segment deterministic",
-    fine="dropout with the RNG state preserved, which is the default",
+    observes="The results of the operations in a checkpointed segment, in the forward pass and in the recomputation; "
+    "the running statistics of batch norms in both.",
+    why="The loss comes from the first pass, the gradient from the second: if they differ, the gradient is not that "
+    "of the loss. PyTorch compares only shapes and dtypes of the two.",
+    fix="Make the segment deterministic.",
+    fine="Dropout with the RNG state preserved, which is the default.",
     needs=(CheckpointRan, ParameterSeen, ProgramRaised),
     examine=examine,
     bad=(bad, bad_state_in_the_segment, bad_batch_norm),

@@ -91,12 +91,12 @@ RULE = Rule(
     name="checkpoint-without-gradient",
     severity="error",
     title="a reentrant checkpoint cuts off its parameters from the loss",
-    observes="reentrant checkpoints that ran with gradients enabled although none of their inputs requires grad, and "
-    "the parameters of the segment",
-    why="a reentrant checkpoint is a graph node between its inputs and its outputs; if no input requires grad, there "
-    "is no such node, and the parameters inside never learn",
-    fix="pass `use_reentrant=False`",
-    fine="segments without parameters that require grad, and checkpoints with `use_reentrant=False`",
+    observes="Reentrant checkpoints that ran with gradients enabled although none of their inputs requires grad, and "
+    "the parameters of the segment.",
+    why="A reentrant checkpoint is a graph node between its inputs and its outputs; if no input requires grad, there "
+    "is no such node, and the parameters inside never learn.",
+    fix="Pass `use_reentrant=False`.",
+    fine="Segments without parameters that require grad, and checkpoints with `use_reentrant=False`.",
     needs=(CheckpointRan, ParameterSeen),
     examine=examine,
     bad=(bad,),

@@ -128,12 +128,12 @@ RULE = Rule(
     name="data-mutation",
     severity="error",
     title="`.data` changed a value that backward used",
-    observes="writes through `.data` and other aliases that bypass the version counter, between the operation that "
-    "saved the tensor and the backward that used it; the gradient error, where it can be measured",
-    why="the version counter lets autograd refuse gradients computed from changed values. `.data` bypasses it: "
-    "backward runs, and the gradients are silently wrong",
-    fix="change values before the forward pass or after backward, under `torch.no_grad()` instead of through `.data`",
-    fine="updates of parameters after the step, initialisation, moving averages and targets outside a live graph",
+    observes="Writes through `.data` and other aliases that bypass the version counter, between the operation that "
+    "saved the tensor and the backward that used it; the gradient error, where it can be measured.",
+    why="The version counter lets autograd refuse gradients computed from changed values. `.data` bypasses it: "
+    "backward runs, and the gradients are silently wrong.",
+    fix="Change values before the forward pass or after backward, under `torch.no_grad()` instead of through `.data`.",
+    fine="Updates of parameters after the step, initialisation, moving averages and targets outside a live graph.",
     needs=(SavedTensorChanged, ParameterSeen),
     examine=examine,
     bad=(bad, bad_weights_clamped_before_backward),

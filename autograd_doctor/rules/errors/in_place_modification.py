@@ -175,12 +175,12 @@ RULE = Rule(
     name="in-place-modification",
     severity="error",
     title="a tensor needed by backward was changed in place",
-    observes="when backward fails on a changed tensor: where the tensor was made, which operation saved it, and which "
-    "operation changed it",
-    why="the gradient is computed from values of the forward pass; an in-place change destroys them, and autograd "
-    "refuses to compute a wrong gradient",
-    fix="use the operation that returns a new tensor, or clone before the change",
-    fine="in-place operations on tensors that no gradient needs, which autograd allows",
+    observes="When backward fails on a changed tensor: where the tensor was made, which operation saved it, and which "
+    "operation changed it.",
+    why="The gradient is computed from values of the forward pass; an in-place change destroys them, and autograd "
+    "refuses to compute a wrong gradient.",
+    fix="Use the operation that returns a new tensor, or clone before the change.",
+    fine="In-place operations on tensors that no gradient needs, which autograd allows.",
     needs=(SavedTensorChanged, BackwardRan, ProgramRaised),
     examine=examine,
     bad=(bad, bad_masked_write, bad_step_before_the_second_backward),

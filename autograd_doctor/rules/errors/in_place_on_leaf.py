@@ -109,11 +109,11 @@ RULE = Rule(
     name="in-place-on-leaf",
     severity="error",
     title="an in-place operation on a leaf that requires grad",
-    observes="the operation that failed, and which of its operands is a leaf that requires grad",
-    why="gradients accumulate in leaves; a leaf changed in place while the graph is recorded would depend on itself, "
-    "so autograd refuses",
-    fix="update it under `torch.no_grad()`",
-    fine="updates under `no_grad`, and `nn.init`",
+    observes="The operation that failed, and which of its operands is a leaf that requires grad.",
+    why="Gradients accumulate in leaves; a leaf changed in place while the graph is recorded would depend on itself, "
+    "so autograd refuses.",
+    fix="Update it under `torch.no_grad()`.",
+    fine="Updates under `no_grad`, and `nn.init`.",
     needs=(OperationFailed, ProgramRaised),
     examine=examine,
     bad=(bad, bad_initialisation),

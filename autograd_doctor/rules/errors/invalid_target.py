@@ -241,12 +241,12 @@ RULE = Rule(
     name="invalid-target",
     severity="error",
     title="a loss function cannot use its target",
-    observes="the loss function that raised, with shape, dtype and range of its prediction and its target; and "
-    "whether the targets of `ctc_loss` contain its blank, which raises no error",
-    why="the loss is undefined for a class index out of range, a wrong dtype or a wrong shape; on an accelerator the "
-    "error comes late and names none of them; a blank among the labels makes the loss wrong",
-    fix="number classes from 0, convert the target, or reshape it",
-    fine="targets equal to `ignore_index`, and blanks that pad rows of labels",
+    observes="The loss function that raised, with shape, dtype and range of its prediction and its target; and "
+    "whether the targets of `ctc_loss` contain its blank, which raises no error.",
+    why="The loss is undefined for a class index out of range, a wrong dtype or a wrong shape; on an accelerator the "
+    "error comes late and names none of them; a blank among the labels makes the loss wrong.",
+    fix="Number classes from 0, convert the target, or reshape it.",
+    fine="Targets equal to `ignore_index`, and blanks that pad rows of labels.",
     needs=(BlankTargets, OperationFailed, ProgramRaised),
     examine=examine,
     bad=(bad, bad_dtype, bad_shape, bad_blank),

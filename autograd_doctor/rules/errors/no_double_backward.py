@@ -132,12 +132,12 @@ RULE = Rule(
     name="no-double-backward",
     severity="info",
     title="a custom function has no correct second derivative",
-    observes="in a run that uses `create_graph`, compares the second derivatives of every custom function with finite "
-    "differences (`gradgradcheck`)",
-    why="a gradient penalty or a meta-gradient differentiates through the custom backward; whatever that backward "
-    "treats as constant is silently missing",
-    fix="write the backward with differentiable operations on saved tensors",
-    fine="functions whose gradients are never differentiated",
+    observes="In a run that uses `create_graph`, compares the second derivatives of every custom function with finite "
+    "differences (`gradgradcheck`).",
+    why="A gradient penalty or a meta-gradient differentiates through the custom backward; whatever that backward "
+    "treats as constant is silently missing.",
+    fix="Write the backward with differentiable operations on saved tensors.",
+    fine="Functions whose gradients are never differentiated.",
     needs=(FunctionJudged, BackwardRan),
     examine=examine,
     left_open=left_open,

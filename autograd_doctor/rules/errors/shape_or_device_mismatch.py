@@ -183,12 +183,12 @@ RULE = Rule(
     name="shape-or-device-mismatch",
     severity="error",
     title="operands whose shapes, dtypes or devices do not match",
-    observes="the operation that raised, its operands with shape, dtype and device, and the lines and modules that "
-    "made them",
+    observes="The operation that raised, its operands with shape, dtype and device, and the lines and modules that "
+    "made them.",
     why="PyTorch's error names an internal operation and the two sizes; which tensors they are, and where they got "
-    "their shapes, must be found by hand",
-    fix="change the layer's size or the tensor's shape or dtype, or move both to one device",
-    fine="mismatches that the program catches itself",
+    "their shapes, must be found by hand.",
+    fix="Change the layer's size or the tensor's shape or dtype, or move both to one device.",
+    fine="Mismatches that the program catches itself.",
     needs=(OperationFailed, ModuleSeen, ProgramRaised),
     examine=examine,
     bad=(bad, bad_dtype, bad_device, bad_skip_connection),

@@ -157,11 +157,11 @@ RULE = Rule(
     name="training-crashed",
     severity="error",
     title="the program crashed",
-    observes="the exception that ended the program: the program's own frames, and the tensors of the one that raised",
-    why="training did not finish",
-    fix="follow the traceback through the program's own lines; if a module was not found, install it for the Python "
-    "that runs the program, which the finding names",
-    fine="`sys.exit(0)` and Ctrl-C; if another finding explains the crash, the crash is shown there",
+    observes="The exception that ended the program: the program's own frames, and the tensors of the one that raised.",
+    why="Training did not finish.",
+    fix="Follow the traceback through the program's own lines; if a module was not found, install it for the Python "
+    "that runs the program, which the finding names.",
+    fine="`sys.exit(0)` and Ctrl-C; if another finding explains the crash, the crash is shown there.",
     needs=(ProgramRaised,),
     examine=examine,
     bad=(bad, bad_in_forward),

@@ -197,12 +197,12 @@ RULE = Rule(
     name="activations-kept",
     severity="warning",
     title="a module or hook keeps the activations of every step",
-    observes="at step boundaries, counts the activations that outlive their step in a hook's closure or in a cache or "
-    "attribute of a module, and their bytes",
-    why="activations are the largest tensors of a training step; kept from step to step, they fill the memory, and "
-    "their graphs keep even more tensors alive",
-    fix="overwrite or clear what is kept, detach it, and remove hooks after use",
-    fine="key-value caches in evaluation, and feature extractors that overwrite what they keep",
+    observes="At step boundaries, counts the activations that outlive their step in a hook's closure or in a cache or "
+    "attribute of a module, and their bytes.",
+    why="Activations are the largest tensors of a training step; kept from step to step, they fill the memory, and "
+    "their graphs keep even more tensors alive.",
+    fix="Overwrite or clear what is kept, detach it, and remove hooks after use.",
+    fine="Key-value caches in evaluation, and feature extractors that overwrite what they keep.",
     needs=(SurvivorsCounted, ModuleSeen),
     examine=examine,
     bad=(bad, bad_cache_in_module),

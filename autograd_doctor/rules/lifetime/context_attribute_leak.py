@@ -206,11 +206,11 @@ RULE = Rule(
     name="context-attribute-leak",
     severity="warning",
     title="a custom function keeps tensors as attributes of `ctx`",
-    observes="after `apply`, which attributes of the graph node are inputs or outputs of the call themselves",
-    why="backward frees tensors saved with `save_for_backward` and checks them for in-place changes; it does neither "
-    "for attributes, and an output kept as an attribute creates a reference cycle",
-    fix="use `ctx.save_for_backward`",
-    fine="intermediate results, and values that are not tensors",
+    observes="After `apply`, which attributes of the graph node are inputs or outputs of the call themselves.",
+    why="Backward frees tensors saved with `save_for_backward` and checks them for in-place changes; it does neither "
+    "for attributes, and an output kept as an attribute creates a reference cycle.",
+    fix="Use `ctx.save_for_backward`.",
+    fine="Intermediate results, and values that are not tensors.",
     needs=(ContextAttributeKept,),
     examine=examine,
     bad=(bad, bad_tuple_of_inputs, bad_output, bad_in_setup_context),

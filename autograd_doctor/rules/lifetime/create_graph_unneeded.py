@@ -224,11 +224,11 @@ RULE = Rule(
     name="create-graph-unneeded",
     severity="warning",
     title="`create_graph=True` although nothing is differentiated twice",
-    observes="for every backward that built a graph of the gradients: whether a later backward ran through it",
-    why="the backward itself is recorded and all activations stay in memory, which roughly doubles time and memory; "
-    "after `backward()` the gradient and its parameter also form a reference cycle",
-    fix="remove `create_graph=True`",
-    fine="gradient penalties, meta-learning, Hessian products",
+    observes="For every backward that built a graph of the gradients: whether a later backward ran through it.",
+    why="The backward itself is recorded and all activations stay in memory, which roughly doubles time and memory; "
+    "after `backward()` the gradient and its parameter also form a reference cycle.",
+    fix="Remove `create_graph=True`.",
+    fine="Gradient penalties, meta-learning, Hessian products.",
     needs=(GraphRetained, BackwardRan),
     examine=examine,
     bad=(bad, bad_graph_only_kept_for_the_loss, bad_gradient_only_logged),

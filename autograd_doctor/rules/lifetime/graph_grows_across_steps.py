@@ -265,12 +265,12 @@ RULE = Rule(
     name="graph-grows-across-steps",
     severity="error",
     title="the graph reaches back into earlier steps",
-    observes="for every backward: how many earlier steps have operations in its graph, and which variable carried "
-    "them in; for every manual update: whether the new values have a graph that leads to the old ones",
-    why="each step costs more than the one before, and gradients flow through weights that have changed since; "
-    "usually the second backward fails, because the first one freed the shared part",
-    fix="detach the state that one step passes to the next",
-    fine="truncated backpropagation through time, and unrolled optimisation with a bounded horizon",
+    observes="For every backward: how many earlier steps have operations in its graph, and which variable carried "
+    "them in; for every manual update: whether the new values have a graph that leads to the old ones.",
+    why="Each step costs more than the one before, and gradients flow through weights that have changed since; "
+    "usually the second backward fails, because the first one freed the shared part.",
+    fix="Detach the state that one step passes to the next.",
+    fine="Truncated backpropagation through time, and unrolled optimisation with a bounded horizon.",
     needs=(BackwardRan, OptimizerStepped, ProgramRaised),
     examine=examine,
     bad=(bad, bad_smoothed_loss_retained, bad_functional_update),

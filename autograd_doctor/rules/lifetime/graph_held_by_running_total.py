@@ -172,12 +172,12 @@ RULE = Rule(
     name="graph-held-by-running-total",
     severity="warning",
     title="a running total keeps the graph of every step",
-    observes="at step boundaries, follows the graphs of living tensors, and looks for one whose graph reaches back "
-    "through all steps and grows by the same amount with each",
-    why="adding a tensor with a graph gives a tensor whose graph contains both: the sum keeps every step alive, and a "
-    "later backward would run through all of them",
-    fix="add `loss.item()` or `loss.detach()`",
-    fine="sums that are backpropagated and then reset",
+    observes="At step boundaries, follows the graphs of living tensors, and looks for one whose graph reaches back "
+    "through all steps and grows by the same amount with each.",
+    why="Adding a tensor with a graph gives a tensor whose graph contains both: the sum keeps every step alive, and a "
+    "later backward would run through all of them.",
+    fix="Add `loss.item()` or `loss.detach()`.",
+    fine="Sums that are backpropagated and then reset.",
     needs=(SurvivorsCounted, BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_penalty_outside_the_loss, bad_meter),

@@ -212,12 +212,12 @@ RULE = Rule(
     name="graph-held-in-container",
     severity="warning",
     title="a container keeps the graph of every step",
-    observes="at step boundaries, counts the living tensors that have a graph, by the line that made them and the "
-    "container that holds them, and measures the bytes that their graphs keep alive",
-    why="a tensor with a graph keeps every node behind it alive. Without a backward through it, it also keeps all "
-    "activations, so memory runs out after enough steps; after a backward, only nodes remain",
-    fix="store `loss.item()` or `loss.detach()`",
-    fine="windows of fixed length that fill up, and episodes and losses that are collected for a later backward",
+    observes="At step boundaries, counts the living tensors that have a graph, by the line that made them and the "
+    "container that holds them, and measures the bytes that their graphs keep alive.",
+    why="A tensor with a graph keeps every node behind it alive. Without a backward through it, it also keeps all "
+    "activations, so memory runs out after enough steps; after a backward, only nodes remain.",
+    fix="Store `loss.item()` or `loss.detach()`.",
+    fine="Windows of fixed length that fill up, and episodes and losses that are collected for a later backward.",
     needs=(SurvivorsCounted, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_metric_beside_the_loss, bad_window_too_long),

@@ -163,11 +163,11 @@ RULE = Rule(
     name="hooks-pile-up",
     severity="warning",
     title="hooks pile up",
-    observes="at step boundaries, counts the hooks of every module and parameter that got a new one",
-    why="each call runs every hook: steps get slower, effects such as gradient scaling are applied again and again, "
-    "and whatever the hooks reference stays alive",
-    fix="register hooks once, or remove each through its handle",
-    fine="hooks that are registered and then removed",
+    observes="At step boundaries, counts the hooks of every module and parameter that got a new one.",
+    why="Each call runs every hook: steps get slower, effects such as gradient scaling are applied again and again, "
+    "and whatever the hooks reference stays alive.",
+    fix="Register hooks once, or remove each through its handle.",
+    fine="Hooks that are registered and then removed.",
     needs=(HooksCounted,),
     examine=examine,
     bad=(bad, bad_hook_on_parameter, bad_hook_in_every_epoch),

@@ -152,11 +152,11 @@ RULE = Rule(
     name="memory-grows",
     severity="warning",
     title="tensors take more memory with every step",
-    observes="at step boundaries, counts the tensors without a graph that outlive their step, their bytes and what "
-    "holds them",
-    why="memory that grows by the same amount in every step runs out, often hours later",
-    fix="limit the size of the holder, keep summaries, or write to disk",
-    fine="optimizer state in the first steps, caches that stop growing, replay buffers with a fixed capacity",
+    observes="At step boundaries, counts the tensors without a graph that outlive their step, their bytes and what "
+    "holds them.",
+    why="Memory that grows by the same amount in every step runs out, often hours later.",
+    fix="Limit the size of the holder, keep summaries, or write to disk.",
+    fine="Optimizer state in the first steps, caches that stop growing, replay buffers with a fixed capacity.",
     needs=(SurvivorsCounted, ModuleSeen),
     examine=examine,
     bad=(bad, bad_gradients_recorded),

@@ -108,11 +108,11 @@ RULE = Rule(
     name="retain-graph-unneeded",
     severity="warning",
     title="`retain_graph=True` keeps graphs that nothing uses again",
-    observes="for every retained graph: whether a later backward ran through it before it was released",
-    why="a backward frees the saved activations as it runs; with `retain_graph=True` they stay until the graph is "
-    "released, which raises peak memory. It also hides the error that would reveal a graph shared between steps",
-    fix="remove `retain_graph=True`",
-    fine="two losses on one graph, `create_graph`, double backward",
+    observes="For every retained graph: whether a later backward ran through it before it was released.",
+    why="A backward frees the saved activations as it runs; with `retain_graph=True` they stay until the graph is "
+    "released, which raises peak memory. It also hides the error that would reveal a graph shared between steps.",
+    fix="Remove `retain_graph=True`.",
+    fine="Two losses on one graph, `create_graph`, double backward.",
     needs=(GraphRetained,),
     examine=examine,
     bad=(bad, bad_last_of_two_losses),

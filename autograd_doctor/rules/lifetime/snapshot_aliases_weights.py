@@ -227,17 +227,17 @@ RULE = Rule(
     name="snapshot-aliases-weights",
     severity="error",
     title="a snapshot, an average or an anchor shares storage with weights that keep changing",
-    observes="which living `state_dict()`s still share storage with parameters that later steps changed; which "
-    "tensors, kept since an earlier step, are updated from their own storage, or subtracted from it; which are copied "
-    "back into it after the weights got other values; and modules into which the parameters that they already hold "
-    "are loaded or averaged, as with a shallow copy",
+    observes="Living `state_dict()`s that still share storage with parameters which later steps changed. Tensors "
+    "that were kept since an earlier step and are updated from their own storage, subtracted from it, or copied back "
+    "into it after the weights got other values. And modules into which the parameters that they already hold are "
+    "loaded or averaged, as with a shallow copy.",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
-    "restores the last weights instead",
-    fix="copy the snapshot when you take it; copy a module with `copy.deepcopy`",
-    fine="snapshots that are saved to disk at once, copied, or read only in the step in which they were taken; "
+    "restores the last weights instead.",
+    fix="Copy the snapshot when you take it; copy a module with `copy.deepcopy`.",
+    fine="Snapshots that are saved to disk at once, copied, or read only in the step in which they were taken; "
     "checkpoint candidates made in each epoch; a view of the weights from which an average or a mirror reads them in "
     "every step; a snapshot from before the first step that is only saved or copied from. If nothing was seen to load "
-    "the snapshot back, it is a warning",
+    "the snapshot back, it is a warning.",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
     bad=(bad, bad_early_stopping_attribute, bad_average),

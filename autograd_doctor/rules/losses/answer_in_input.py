@@ -251,10 +251,10 @@ RULE = Rule(
     name="answer-in-input",
     severity="error",
     title="a model is given the tokens that it is to predict",
-    observes="Whether the targets of a loss are the tokens that a model took in, one position further along, and "
-    "whether what a copy of it returns for earlier positions changes when the last token is another one; or whether "
-    "they are these very tokens, and a model that reads them one after the other is given each to predict it, or the "
-    "loss ignores just the places where the input holds one and the same token instead, and a copy sees the others.",
+    observes="Whether the targets of a loss are the tokens that a model took in, one position further along, "
+    "while what a copy of it returns for earlier positions changes with the last token. Or whether they are these "
+    "very tokens: a model that reads them one after the other is given each token to predict it; or the loss ignores "
+    "just the places where the input holds one and the same token instead, and a copy sees the others.",
     why="The loss falls to next to nothing, because the answer is copied rather than predicted; where there is no next "
     "token yet, as in generation, the model knows nothing.",
     fix="Mask what comes later in attention, let recurrent layers and convolutions run one way, and shift the targets "

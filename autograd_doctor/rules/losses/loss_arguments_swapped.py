@@ -205,10 +205,10 @@ RULE = Rule(
     name="loss-arguments-swapped",
     severity="error",
     title="prediction and target of a loss are exchanged",
-    observes="Of a loss that is not symmetric, the argument taken for the target has a gradient to what is trained, "
-    "the one taken for the prediction has none and holds what only targets hold: zeros and ones, probabilities where "
-    "scores or log-probabilities are taken, counts; or it is data between 0 and 1, and nothing else is computed from "
-    "the other one, so that the loss falls with it in a straight line.",
+    observes="The arguments of a loss that is not symmetric. The one taken for the target has a gradient to what "
+    "is trained, and the one taken for the prediction has none. That one holds what only targets hold: zeros and "
+    "ones, counts, or probabilities where the loss takes scores or log-probabilities. Or it is data between 0 and 1, "
+    "and nothing else is computed from the other one, so that the loss falls with it in a straight line.",
     why="The loss is another function then: its logarithm, or softmax, is taken of the labels, and the prediction only "
     "enters as a weight, so that it is pushed to an end and never to the labels.",
     fix="The prediction comes first, the target second.",

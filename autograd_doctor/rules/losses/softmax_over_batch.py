@@ -284,11 +284,11 @@ RULE = Rule(
     name="softmax-over-batch",
     severity="error",
     title="a softmax ran over another dimension than the one that counts",
-    observes="The prediction of `cross_entropy` or `nll_loss` came out of a softmax or log-softmax over another "
-    "dimension than the one that the loss takes for the classes, and no row of classes sums to one. For losses by "
-    "value: over the first dimension, while the targets are probabilities by row. And weights that came out of a "
-    "softmax over a dimension that the product of matrices with them goes through slice by slice, or whose logarithms "
-    "a `logsumexp` sums up over another one.",
+    observes="The dimension of the softmax or log-softmax that the prediction of `cross_entropy` or `nll_loss` "
+    "came out of. It is another one than the loss takes for the classes, and no row of classes sums to one. For "
+    "losses by value it is the first one, while the targets are probabilities by row. Also weights, as of attention, "
+    "whose softmax ran over a dimension that the matrix product with them does not sum over, and weights of a "
+    "mixture whose logarithms a `logsumexp` sums up over another dimension.",
     why="The samples of a batch, or the moments of a sequence, compete with one another for the probability that the "
     "classes of each should share: what is predicted for one sample depends on which others are in its batch.",
     fix="Name the dimension of the classes, `dim=1` or `dim=-1`. Without `dim`, torch takes the first one of three.",

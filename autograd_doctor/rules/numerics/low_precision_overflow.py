@@ -108,8 +108,8 @@ RULE = Rule(
     title="a value overflowed a 16-bit dtype",
     observes="The first operation of the run that made NaN or Inf in float16 or bfloat16, but gives finite values for "
     "the same operands in float32; or a backward node with finite derivatives whose 16-bit gradients are not finite.",
-    why="float16 ends at 65,504: sums of squares, scores of long vectors and scaled gradients exceed it although the "
-    "mathematics is right. From there, NaN spreads as from any other source.",
+    why="The largest float16 is 65,504: sums of squares, scores of long vectors and scaled gradients exceed it "
+    "although the mathematics is right. From there, NaN spreads as from any other source.",
     fix="Compute sums, norms and scores in float32, or scale them down first, and use a `GradScaler` with float16.",
     fine="Overflows in steps that a gradient scaler skipped, if later steps take effect.",
     needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, GradientsCleared, OptimizerStepped, ScalerUsed),

@@ -14,7 +14,7 @@ from autograd_doctor.views.between_ranks import Replicas, replicas
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
         latest = model.rates_differ() if _is_stepped_alike(model) else None
-        if latest is not None:
+        if latest is not None and model.is_apart:
             yield _finding(model, latest)
 
 
@@ -127,14 +127,16 @@ RULE = Rule(
     severity="error",
     title="ranks that share gradients step with learning rates of their own",
     observes="The learning rates with which each rank steps replicas that share their gradients, whenever they change: "
-    "from which step on they are not the same, and the step of the scheduler that set the last one.",
+    "from which step on they are not the same, and the step of the scheduler that set the last one; and that the "
+    "replicas are not the same afterwards.",
     why="The same gradient moves replicas by different steps: they drift apart, each rank trains a model of its own, "
     "and what is saved is that of one. A decision by a rank's own loss, to lower the rate or to stop, is not that of "
     "the others.",
     fix="Decide by a number that is the same on all ranks, as a loss that was reduced over them, or let one rank "
     "decide and send its decision to the others.",
-    fine="Ranks that train models of their own, as in a search for the best rate, and local steps that are averaged "
-    "later.",
+    fine="Ranks that train models of their own, as in a search for the best rate, parameters of their own beside those "
+    "that they share, replicas that become equal again, as where one rank sends the others what it has stepped, and "
+    "rates that differ no more than numbers of different width do.",
     needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead),
     examine_ranks=examine_ranks,
     bad=(bad,),

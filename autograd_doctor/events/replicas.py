@@ -79,8 +79,8 @@ class GradientsChangedAfterStep(Event, frozen=True):
 class RatesSet(Event, frozen=True):
     """Replicas are stepped with other learning rates than before, after `taken` steps of their own.
 
-    rates: of each group of the optimizer, None for what is no plain number. location: the step of a scheduler that set
-    them, or the step that uses them.
+    rates: of each group of the optimizer that holds some of them, None for what is no plain number. location: the step
+    of a scheduler that set them, or the step that uses them.
     """
 
     replicas: int

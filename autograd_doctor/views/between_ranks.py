@@ -27,7 +27,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.trace import Ranked, Ranks
 
 _ROUNDING = 1e-6
-"""Of a norm: what machines of different kinds may differ in."""
+"""Of a norm, or of a rate: what machines of different kinds, and numbers of different width, may differ in."""
 _OTHER_DATA = 1e-3
 """Of the norm of a gradient: those of other samples are hardly ever as near."""
 
@@ -124,7 +124,7 @@ class Replicas:
             if not all(now):
                 continue
             latest = [by_rank[-1] for by_rank in now]
-            if any(each.rates != latest[0].rates for each in latest):
+            if not all(_are_one(each.rates, latest[0].rates) for each in latest):
                 return latest
         return None
 
@@ -180,6 +180,11 @@ class Replicas:
         others = {rank for rank, (bits, _) in zip(self.ranks, last, strict=True) if bits != last[0][0]}
         sizes = [size for _, size in last]
         return Apart(since, sum(differs), frozenset(others), max(sizes) - min(sizes))
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether any of them differs at the end: nothing has brought it together."""
+        return any(self.apart(position) is not None for position in range(len(self.met.names)))
 
     def is_brought_together(self, position: int) -> bool:
         """Whether replicas that differed were equal later on."""
@@ -255,6 +260,14 @@ class Replicas:
             and 0 < gradients[0][1] < math.inf
             and self.met.sizes[position] > 1
         )
+
+
+def _are_one(rates: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Whether rates are the same, but for what is lost when one rank sends them to another as float32."""
+    return len(rates) == len(others) and all(
+        one == other or (one is not None and other is not None and math.isclose(one, other, rel_tol=_ROUNDING))
+        for one, other in zip(rates, others, strict=True)
+    )
 
 
 def _are_alike(values: Sequence[_Values], tolerance: float) -> bool:

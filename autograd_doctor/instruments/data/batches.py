@@ -6,9 +6,10 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
+from torch.utils.data import DistributedSampler
 
 from autograd_doctor.events.data import BatchRepeated
 from autograd_doctor.events.event import Event
@@ -26,8 +27,9 @@ from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import is_remote
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
 from autograd_doctor.signals.transforms import TransformCall
 
 _FIRST_TOLD = 8
@@ -136,7 +138,7 @@ class Batches(Instrument):
         number = self._sources.loaders.number(loader)
         passes = self._passes.get(number)
         if passes is None:
-            passes = self._passes[number] = _Passes(variable_name(loader), 0, of=samples(loader))
+            passes = self._passes[number] = _Passes(variable_name(loader), 0, of=_dealt_out(loader))
         passes.location = here()
         passes.batches, before = 0, passes.batches
         if before == 1 and passes.are_elsewhere and passes.samples < passes.of:
@@ -316,6 +318,12 @@ class Batches(Instrument):
         """Of the tensor itself or, as of the targets that go with it, of one that has as many rows."""
         read = ((low, high) for rows, low, high in self._read_rows if rows == part.rows)
         return any(low < part.low or high > part.high for low, high in read)
+
+
+def _dealt_out(loader: Loader) -> int:
+    """How many samples a pass gives out: of ranks, each has its part."""
+    sampler: Any = loader.sampler
+    return int(sampler.num_samples) if is_a(sampler, DistributedSampler) else samples(loader)
 
 
 def _rows_of(source: Source) -> _Rows:

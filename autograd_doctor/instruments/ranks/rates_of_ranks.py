@@ -55,12 +55,15 @@ class RatesOfRanks(Instrument):
         times, before = self._known.get(call.optimizer) or (0, [])
         if rates != before and times < _MOST:
             self._known.put(call.optimizer, (times + 1, rates))
-            self._tell(call, rates)
+            self._tell(call)
 
-    def _tell(self, call: StepCall, rates: list[float | None]) -> None:
+    def _tell(self, call: StepCall) -> None:
         where = self._scheduled_at.get(call.optimizer) or place()
-        for number, begun in self._replicas.steps_of(call.optimizer):
-            taken = begun if call.closure else begun - 1
+        for part in self._replicas.of(call.optimizer):
+            taken = part.taken if call.closure else part.taken - 1
+            rates = rates_at_hand(call.optimizer, part.held.__contains__)
             self.emit(
-                RatesSet(step=self._course.steps, replicas=number, taken=taken, rates=rates, location=locate(where))
+                RatesSet(
+                    step=self._course.steps, replicas=part.number, taken=taken, rates=rates, location=locate(where)
+                )
             )

@@ -150,10 +150,10 @@ class Replicas(Instrument):
             table.clear()
         super().detach()
 
-    def steps_of(self, optimizer: Optimizer) -> list[tuple[int, int]]:
-        """The numbers of the replicas that an optimizer steps, and how many of their steps had begun."""
+    def of(self, optimizer: Optimizer) -> Sequence[Part]:
+        """What an optimizer steps."""
         _, parts = self._of.get(optimizer) or (0, [])
-        return [(part.number, part.taken) for part in parts]
+        return parts
 
     def part_of(self, model: torch.nn.Module) -> Part | None:
         """What steps the parameters of a model, the first ones that are stepped at all."""

@@ -21,7 +21,7 @@ from autograd_doctor.views.between_ranks import Replicas, replicas
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
         latest = model.rates_differ() if model.is_stepped_alike else None
-        if latest is not None:
+        if latest is not None and model.is_apart:
             yield _of_rates(model, latest)
         elif model.is_stepped_alike or model.is_one_model:
             yield from _of_states(model, tunables["minimum_repeats"])
@@ -167,16 +167,18 @@ RULE = Rule(
     severity="error",
     title="ranks that train one model set its rates, or keep its best weights, by numbers of their own",
     observes="The learning rates with which each rank steps replicas that share their gradients, whenever they change: "
-    "from which step on they are not the same, and the step of the scheduler that set the last one. After which steps "
-    "each rank takes the `state_dict()` of a model that all of them train.",
+    "from which step on they are not the same, and the step of the scheduler that set the last one; and that the "
+    "replicas are not the same afterwards. After which steps each rank takes the `state_dict()` of a model that all of "
+    "them train.",
     why="The same gradient moves replicas by different steps: they drift apart, each rank trains a model of its own, "
     "and what is saved is that of one. A decision by a rank's own loss, to lower the rate or to stop, is not that of "
     "the others.",
     fix="Decide by a number that is the same on all ranks, as a loss that was reduced over them, or let one rank "
     "decide and send its decision to the others.",
-    fine="Ranks that train models of their own, as in a search for the best rate, and local steps that are averaged "
-    "later. Weights that one rank alone keeps, that all keep after the same steps, or that ranks keep in turn; else "
-    "they get a warning.",
+    fine="Ranks that train models of their own, as in a search for the best rate, parameters of their own beside those "
+    "that they share, replicas that become equal again, as where one rank sends the others what it has stepped, and "
+    "rates that differ no more than numbers of different width do. Weights that one rank alone keeps, that all keep "
+    "after the same steps, or that ranks keep in turn; else they get a warning.",
     needs=(GradientsChangedAfterStep, RatesSet, ReplicasMet, ReplicasRead, StateTaken),
     examine_ranks=examine_ranks,
     bad=(bad,),

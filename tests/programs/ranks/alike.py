@@ -492,6 +492,50 @@ def own_heads(rank: int) -> None:
         optimizer.step()
 
 
+@case
+def rate_of_an_own_head(rank: int) -> None:
+    """A trunk that all ranks train with one rate, and a head of each rank with a rate of its own, in one optimizer."""
+    trunk = DistributedDataParallel(network()[:4])
+    data_of(rank)
+    head = nn.Linear(8, 1)
+    own = {"params": head.parameters(), "lr": (0.05, 0.1)[rank]}
+    optimizer = torch.optim.SGD([{"params": trunk.parameters()}, own], lr=0.05)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(nn.Sequential(trunk, head)).backward()
+        optimizer.step()
+
+
+@case
+def rate_sent_in_single_precision(rank: int) -> None:
+    """Rank 0 keeps the number that it has sent in more digits than the others get."""
+    model = DistributedDataParallel(network())
+    data_of(rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(STEPS):
+        rate = 0.05 * 0.9**step
+        sent = torch.tensor(rate if rank == 0 else 0.0)
+        dist.broadcast(sent, 0)
+        optimizer.param_groups[0]["lr"] = rate if rank == 0 else sent.item()
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        optimizer.step()
+
+
+@case
+def rank_zero_steps_for_all(rank: int) -> None:
+    """Its weights are sent after each step, so that the rate of the other does not matter."""
+    model = DistributedDataParallel(network())
+    data_of(rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=(0.05, 0.01)[rank])
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        optimizer.step()
+        for parameter in model.module.parameters():
+            dist.broadcast(parameter.data, 0)
+
+
 def work(rank: int, names: list[str], meeting: str) -> None:
     dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=2)
     for name in names:

@@ -337,6 +337,18 @@ def search(rank: int) -> None:
 
 
 @case
+def whole_part_in_each_step(rank: int) -> None:
+    """Each pass is one batch: the part of this rank. No order matters to it."""
+    data = points(32)
+    model = DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = DataLoader(data, batch_size=16, sampler=DistributedSampler(data))
+    for _ in range(STEPS):
+        for x, y in batches:
+            step(model, optimizer, x, y)
+
+
+@case
 def parts_of_a_layer(rank: int) -> None:
     """Tensor parallelism: each rank holds a part of the hidden units; what they share has equal gradients already."""
     hidden = network()[0]

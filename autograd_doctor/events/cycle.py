@@ -104,6 +104,25 @@ class SchedulerStepped(Event, frozen=True):
     unprepared: list[str] = []
 
 
+class MetricFollowed(Event, frozen=True):
+    """What a schedule was given that lowers the rate when a metric stands still, told at the end of the run.
+
+    mode: "min" where the metric is to fall, else "max". metrics, learning_rates: of each call, the first group's rate
+    after it. losses: the mean loss of the backwards since the call before. rows: how many a model took in without
+    gradients meanwhile.
+    """
+
+    scheduler: int
+    name: str
+    optimizer: int | None
+    location: Location | None
+    mode: str
+    metrics: list[float]
+    learning_rates: list[float | None]
+    losses: list[float | None]
+    rows: list[int]
+
+
 class ScheduleLeftBehind(Event, frozen=True):
     """An optimizer stepped for the first time since it got its state from a file that holds a schedule's as well, and
     its scheduler had not taken a step.

@@ -16,10 +16,11 @@ from autograd_doctor.signals.signal import CallSeam
 
 @dataclass(eq=False, slots=True)
 class ScheduleCall:
-    """A step of a scheduler. `constructing`: it is the call that its constructor makes."""
+    """A step of a scheduler. `constructing`: it is the call that its constructor makes. metric: what it was given."""
 
     scheduler: LRScheduler
     constructing: bool = False
+    metric: Any = None
     raised: bool = False
 
 
@@ -35,7 +36,7 @@ class Schedulers(CallSeam[ScheduleCall]):
     def _calling(self, original: Callable[..., None], *, constructing: bool) -> Callable[..., None]:
         @wraps(original)
         def step(scheduler: LRScheduler, *args: Any, **kwargs: Any) -> None:
-            call = ScheduleCall(scheduler, constructing)
+            call = ScheduleCall(scheduler, constructing, kwargs.get("metrics", args[0] if args else None))
             with self.around(call):
                 original(scheduler, *args, **kwargs)
 

@@ -1,0 +1,118 @@
+"""Metrics that schedules follow (`ReduceLROnPlateau`), beside the losses and evaluations that came before each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+
+from autograd_doctor.events.cycle import MetricFollowed
+from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.cycle.schedulers import optimizer_of
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.optimizer_groups import rates_at_hand
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import attributes, is_a
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.schedulers import ScheduleCall
+
+_MOST = 64
+"""Calls of a schedule: which way its metric goes shows long before."""
+
+
+@dataclass(eq=False)
+class _Followed:
+    """What one schedule was given so far."""
+
+    name: str
+    optimizer: int | None
+    place: Place | None
+    mode: str
+    metrics: list[float] = field(default_factory=list)
+    rates: list[float | None] = field(default_factory=list)
+    losses: list[float | None] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+
+class Plateaus(Instrument):
+    """Counts the losses of steps, and the rows that models take in without gradients, between calls of a schedule."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (MetricFollowed,)
+
+    def __init__(self, site: Site, course: Course, module_calls: ModuleCalls, optimizers: Optimizers) -> None:
+        super().__init__(site)
+        self._course = course
+        self._module_calls = module_calls
+        self._optimizers = optimizers
+        self._numbers = Numbers()
+        self._followed: dict[int, _Followed] = {}
+        self._loss = 0.0
+        self._steps = self._rows = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
+        self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(signals.schedulers.ended, self._ended)
+
+    def finish(self) -> None:
+        for number, followed in self._followed.items():
+            self.emit(
+                MetricFollowed(
+                    step=self._course.steps,
+                    scheduler=number,
+                    name=followed.name,
+                    optimizer=followed.optimizer,
+                    location=locate(followed.place),
+                    mode=followed.mode,
+                    metrics=followed.metrics,
+                    learning_rates=followed.rates,
+                    losses=followed.losses,
+                    rows=followed.rows,
+                )
+            )
+
+    def _step_taken(self, course: Course) -> None:
+        if course.last_loss is not None:
+            self._loss += course.last_loss
+            self._steps += 1
+
+    def _root_began(self, began: RootBegan) -> None:
+        given = began.given
+        if not began.call.grad_enabled and given and given[0].dim():
+            self._rows += given[0].shape[0]
+
+    def _ended(self, call: ScheduleCall) -> None:
+        if call.raised or not is_a(call.scheduler, ReduceLROnPlateau) or (metric := _number(call.metric)) is None:
+            return
+        loss = self._loss / self._steps if self._steps and math.isfinite(self._loss) else None
+        rows, self._loss, self._steps, self._rows = self._rows, 0.0, 0, 0
+        number = self._numbers.number(call.scheduler)
+        followed = self._followed.get(number) or self._followed.setdefault(number, self._met(call.scheduler))
+        if len(followed.metrics) < _MOST:
+            optimizer = optimizer_of(call.scheduler)
+            followed.metrics.append(metric)
+            followed.rates.append(next(iter(rates_at_hand(optimizer)), None) if optimizer is not None else None)
+            followed.losses.append(loss)
+            followed.rows.append(rows)
+
+    def _met(self, scheduler: LRScheduler) -> _Followed:
+        optimizer = optimizer_of(scheduler)
+        number = self._optimizers.number(optimizer) if optimizer is not None else None
+        mode = attributes(scheduler).get("mode")
+        return _Followed(variable_name(scheduler), number, place(), "max" if mode == "max" else "min")
+
+
+def _number(metric: Any) -> float | None:
+    """The metric as a number of Python's, as the schedule itself makes it one."""
+    if is_a(metric, torch.Tensor):
+        metric = metric.detach().item() if metric.numel() == 1 and not metric.is_complex() else None
+    return float(metric) if is_a(metric, (int, float)) or type(metric).__module__ == "numpy" else None

@@ -1,0 +1,56 @@
+"""AD122 on metrics made by hand: what a schedule is given, and whether it goes the other way."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_doctor.events.cycle import MetricFollowed
+from autograd_doctor.rules.cycle.plateau_reversed import RULE
+from autograd_doctor.trace import Trace
+
+FALLING = [2.0, 1.0, 0.5, 0.4, 0.3]
+RATES = [0.1, 0.1, 0.01, 0.01, 0.001]
+ROWS = [200] * 5
+
+
+def followed(metrics: list[float], mode: str = "min", **told: list[float]) -> MetricFollowed:
+    told = {"learning_rates": RATES, "losses": FALLING, "rows": ROWS, **told}
+    return MetricFollowed(scheduler=0, name="plateau", optimizer=0, location=None, mode=mode, metrics=metrics, **told)
+
+
+@pytest.mark.parametrize(
+    ("event", "confidence"),
+    [
+        (followed([0.4, 0.7, 0.8, 0.9, 0.91]), "medium"),
+        (followed([40.0, 70.0, 80.5, 90.0, 91.5]), "medium"),
+        (followed([0.6, 0.3, 0.2, 0.1, 0.09], "max"), "medium"),
+        (followed(FALLING, "max"), "high"),
+        (followed([0.4, 0.7, 0.8, 0.9, 0.91], "max"), ""),
+        (followed([0.4131, 0.7772, 0.8001, 0.9119, 0.9131]), ""),
+        (followed([0.4, 0.7, 0.3, 0.9, 0.91]), ""),
+        (followed([0.4, 0.41, 0.42, 0.43, 0.44]), ""),
+        (followed([0.4, 0.7, 0.8, 0.9, 0.91], learning_rates=[0.1] * 5), ""),
+        (followed([0.4, 0.7, 0.8, 0.9, 0.91], losses=FALLING[::-1]), ""),
+        (followed([0.4, 0.7, 0.8, 0.9, 0.91], rows=[0] * 5), ""),
+        (followed([2.1, 2.7, 3.1, 3.5, 3.6]), ""),
+        (followed([4.0, 1.0, 0.5, 0.4, 0.3], "max"), ""),
+    ],
+    ids=[
+        "share",
+        "percentage",
+        "mistakes in mode max",
+        "the loss in mode max",
+        "the right mode",
+        "no share",
+        "up and down",
+        "hardly",
+        "never lowered",
+        "nothing learned",
+        "nothing evaluated",
+        "a loss of validation",
+        "another loss in mode max",
+    ],
+)
+def test_metrics_that_get_better_the_other_way(event: MetricFollowed, confidence: str) -> None:
+    found = [finding.confidence for finding in RULE.examine(Trace((event,)), RULE.defaults)]
+    assert found == ([confidence] if confidence else [])

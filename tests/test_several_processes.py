@@ -320,6 +320,8 @@ ON_THEIR_OWN = [
     "search",
     "parts_of_a_layer",
     "whole_part_in_each_step",
+    "shard_shuffled_by_itself",
+    "own_rows_of_a_tensor",
 ]
 
 

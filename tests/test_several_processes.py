@@ -303,6 +303,7 @@ ON_THE_SAME_SAMPLES = [
     "reduced_at_once",
     "accumulated",
     "sharded",
+    "in_another_order",
 ]
 ON_THEIR_OWN = [
     "sampled_by_rank",

@@ -163,6 +163,20 @@ def sharded(rank: int) -> None:
 
 
 @case
+def in_another_order(rank: int) -> None:
+    """Each rank shuffles what all of them have."""
+    model = DistributedDataParallel(network())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, y = points().tensors
+    torch.manual_seed(rank)
+    for rows in torch.arange(96).split(8):
+        mine = rows[torch.randperm(8)]
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x[mine]), y[mine]).backward()  # <- in_another_order
+        optimizer.step()
+
+
+@case
 def epoch_never_set(rank: int) -> None:
     model = DistributedDataParallel(network())
     optimizer = adam(model)

@@ -284,5 +284,5 @@ def test_samples_in_another_order_are_the_same_where_losses_differ_by_rounding()
 
 def test_some_of_the_ranks_may_share_their_samples() -> None:
     one, other = trained_on((1, 0.5), (2, 0.4), (3, 0.3)), trained_on((4, 0.5), (5, 0.4), (6, 0.3), loss=1)
-    assert [finding.ranks for finding in on_the_same_data(one, other, one)] == [[0, 2]]
-    assert [finding.ranks for finding in on_the_same_data(one, other, other, one)] == [[0, 3], [1, 2]]
+    assert [finding.ranks for finding in on_the_same_data(one, other, one)] == [(0, 2)]
+    assert [finding.ranks for finding in on_the_same_data(one, other, other, one)] == [(0, 3), (1, 2)]

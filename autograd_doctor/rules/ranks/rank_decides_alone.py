@@ -14,12 +14,14 @@ from autograd_doctor.views.between_ranks import Replicas, replicas
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
         latest = model.rates_differ() if _is_stepped_alike(model) else None
-        if latest is not None and model.is_apart:
+        if latest is not None and (model.is_apart or model.is_sharded):
             yield _finding(model, latest)
 
 
 def _is_stepped_alike(model: Replicas) -> bool:
-    """Whether ranks share the gradients of all parameters: by a wrapper that sends them, or by hand."""
+    """Whether ranks share the gradients of all parameters: by a wrapper that sends them, or by hand; or hold parts."""
+    if model.is_sharded:
+        return True
     if model.is_hooked or model.is_held_back or model.stepped_apart(1):
         return False
     return model.is_wrapped or any(map(model.are_made_alike, range(len(model.met.names))))
@@ -32,7 +34,8 @@ def _finding(model: Replicas, latest: list[RatesSet]) -> Finding:
     name = model.met.model or model.met.names[0]
     return RULE.finding(
         f"rank {rank} steps `{name}` with a rate of {_said(rates[rank])} from step {newest.taken + 1} on, and rank "
-        f"{other} with {_said(rates[other])}, although they share their gradients",
+        f"{other} with {_said(rates[other])}, although they "
+        f"{'hold parts of one model' if model.is_sharded else 'share their gradients'}",
         subject=name,
         location=newest.location,
         help="let all ranks decide by the same number: reduce it over the ranks before it is used, or send what one of "
@@ -126,9 +129,9 @@ RULE = Rule(
     name="rank-decides-alone",
     severity="error",
     title="ranks that share gradients step with learning rates of their own",
-    observes="The learning rates with which each rank steps replicas that share their gradients, whenever they change: "
-    "from which step on they are not the same, and the step of the scheduler that set the last one; and that the "
-    "replicas are not the same afterwards.",
+    observes="The learning rates with which each rank steps replicas that share their gradients, or its shards "
+    "(`fully_shard`), whenever they change: from which step on they are not the same, and the step of the scheduler "
+    "that set the last one; and that replicas are not the same afterwards.",
     why="The same gradient moves replicas by different steps: they drift apart, each rank trains a model of its own, "
     "and what is saved is that of one. A decision by a rank's own loss, to lower the rate or to stop, is not that of "
     "the others.",

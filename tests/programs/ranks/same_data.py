@@ -177,6 +177,21 @@ def in_another_order(rank: int) -> None:
 
 
 @case
+def rate_of_each_shard(rank: int) -> None:
+    """Each rank lowers the rate of its parts by its own loss."""
+    model = network()
+    fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+    for x, y in divided():
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        schedule.step(loss.item())  # <- rate_of_each_shard
+
+
+@case
 def epoch_never_set(rank: int) -> None:
     model = DistributedDataParallel(network())
     optimizer = adam(model)

@@ -83,6 +83,24 @@ def test_what_does_not_fit_aborts_and_needs_a_call_to_blame() -> None:
     assert finding.location == SUM
 
 
+def test_what_to_do_fits_what_went_apart() -> None:
+    def said(*ranks: Sequence[CollectiveCalled | Standing]) -> str:
+        [finding] = found(*ranks)
+        return finding.help
+
+    alone = said([called(4), WAITS], [called(4), called(9, OTHER), WAITS])
+    assert "because a condition holds for it alone" in alone
+    assert "as many batches" in alone
+    assert "in the same order" in said([called(9, name="barrier"), WAITS], [called(9), WAITS])
+    for skipped in (
+        said([called(6), WAITS], [called(5), WAITS]),
+        said([WAITS], [Standing(step=8, how="waits", location=BACKWARD)]),
+    ):
+        assert skipped.startswith("let every rank run each backward and take each step")
+    lost = Standing(step=9, how="lost", location=BACKWARD)
+    assert said([lost], [Standing(step=8, how="ended")]).startswith("give every rank as many batches")
+
+
 # ------------------------------------------------------------------------------------------------- how each is known
 
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from autograd_doctor.events.replicas import (
+    BatchTrained,
     BuffersEvaluated,
     GradientsChangedAfterStep,
     RatesSet,
@@ -19,7 +20,12 @@ from autograd_doctor.events.replicas import (
 )
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules.ranks import gradients_not_synchronised, rank_decides_alone, replicas_diverge
+from autograd_doctor.rules.ranks import (
+    gradients_not_synchronised,
+    rank_decides_alone,
+    ranks_see_same_data,
+    replicas_diverge,
+)
 from autograd_doctor.trace import Ranked, Ranks, Trace
 
 NAMES = ["0.weight", "0.bias", "2.weight", "2.bias"]
@@ -286,3 +292,56 @@ def evaluated(rank: int, taken: int, value: str) -> BuffersEvaluated:
     return BuffersEvaluated(
         replicas=0, taken=taken, names=["model.1.running_mean"], bits=bits, norms=sizes, location=WHERE
     )
+
+
+def test_rates_that_differ_by_rounding_are_the_same() -> None:
+    assert rates(stepped_with((0, 0.1), line=1), stepped_with((0, 0.1000000015), line=1)) == []
+
+
+def test_replicas_that_are_the_same_after_other_rates_were_made_so() -> None:
+    changes = stepped_with((0, 0.1), line=1), stepped_with((0, 0.2), line=1)
+    of_all = [[met(), *(read(rank, n, SAME, SAME) for n in (0, 1, 2)), *each] for rank, each in enumerate(changes)]
+    assert found(rank_decides_alone, *of_all) == []
+
+
+# --------------------------------------------------------------------------------------------------------------- data
+
+
+def trained_on(*data: tuple[int, float], loss: int = 0, shared: bool = False) -> list[BatchTrained]:
+    """In each step a batch, and the size of its loss."""
+    return [
+        BatchTrained(
+            replicas=0,
+            taken=taken,
+            location=None,
+            loader="",
+            given=given,
+            drawn=None,
+            loss=loss,
+            loss_size=size,
+            shared=shared,
+        )
+        for taken, (given, size) in enumerate(data)
+    ]
+
+
+def on_the_same_data(*ranks: Sequence[BatchTrained]) -> list[Finding]:
+    group = range(len(ranks))
+    return found(ranks_see_same_data, *([met(ranks=group), read(rank, 0, SAME), *ranks[rank]] for rank in group))
+
+
+def test_samples_in_another_order_are_the_same_where_losses_differ_by_rounding() -> None:
+    first = trained_on((1, 0.5), (2, 0.4), (3, 0.3))
+    rounded = trained_on((1, 0.5000001), (2, 0.4), (3, 0.3), loss=1)
+    [finding] = on_the_same_data(first, rounded)
+    assert "in whatever order" in finding.message
+    assert on_the_same_data(first, trained_on((1, 0.501), (2, 0.4), (3, 0.3), loss=1)) == []
+    assert on_the_same_data(first, trained_on((1, 0.5), (2, 0.4), (3, 0.3), shared=True)) == []
+    [finding] = on_the_same_data(first, first)
+    assert "in whatever order" not in finding.message
+
+
+def test_some_of_the_ranks_may_share_their_samples() -> None:
+    one, other = trained_on((1, 0.5), (2, 0.4), (3, 0.3)), trained_on((4, 0.5), (5, 0.4), (6, 0.3), loss=1)
+    assert [finding.ranks for finding in on_the_same_data(one, other, one)] == [(0, 2)]
+    assert [finding.ranks for finding in on_the_same_data(one, other, other, one)] == [(0, 3), (1, 2)]

@@ -415,6 +415,13 @@ def test_gradients_that_are_read(read: int, optimizer: int | None, reason: str, 
     assert [finding.severity for finding in found] == ([severity] if severity else [])
 
 
+@pytest.mark.parametrize(("exchanged", "count"), [(4, 0), (1, 1)])
+def test_weights_that_another_rank_steps(exchanged: int, count: int) -> None:
+    told = GradientsRead(read=4, backwards=4, exchanged=exchanged)
+    iterations = repeat(4, lambda i: [cleared(0, unused=[W, B] if i else [], optimizer=0), ran(i)])
+    assert len(judge(missing_optimizer_step.RULE, [built(), *iterations, told, RunEnded(reason="finished")])) == count
+
+
 @pytest.mark.parametrize(
     ("last", "reason"),
     [

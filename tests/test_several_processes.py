@@ -328,7 +328,9 @@ ON_THE_SAME_SAMPLES = [
     "reduced_at_once",
     "accumulated",
     "sharded",
+    "in_another_order",
 ]
+ON_OTHERS = ["epoch_never_set", "rate_of_each_shard"]
 ON_THEIR_OWN = [
     "sampled_by_rank",
     "sharded_and_sampled_by_rank",
@@ -345,13 +347,16 @@ ON_THEIR_OWN = [
     "search",
     "parts_of_a_layer",
     "whole_part_in_each_step",
+    "shard_shuffled_by_itself",
+    "own_rows_of_a_tensor",
 ]
 
 
 def test_ranks_on_the_same_samples_are_found_where_these_are_drawn(tmp_path: Path) -> None:
-    found = checked(tmp_path, "--steps", "1000", str(SAME_DATA), *ON_THE_SAME_SAMPLES, "epoch_never_set")
+    found = checked(tmp_path, "--steps", "1000", str(SAME_DATA), *ON_THE_SAME_SAMPLES, *ON_OTHERS)
     same = [("AD905", "error", case) for case in ON_THE_SAME_SAMPLES]
-    assert_found(found, SAME_DATA, [*same, ("AD903", "warning", "epoch_never_set")])
+    others = [("AD903", "warning", "epoch_never_set"), ("AD907", "error", "rate_of_each_shard")]
+    assert_found(found, SAME_DATA, [*same, *others])
 
 
 def test_nothing_is_said_of_ranks_that_share_samples_on_purpose(tmp_path: Path) -> None:

@@ -32,10 +32,14 @@ class ParametersCompared(Event, frozen=True):
 
 
 class GradientsRead(Event, frozen=True):
-    """Before any step, the program got hold of gradients behind `read` of its `backwards`."""
+    """Before any step, the program got hold of gradients behind `read` of its `backwards`.
+
+    exchanged: behind how many of them it gave parameters to a collective, as for weights that another rank has stepped.
+    """
 
     read: int
     backwards: int
+    exchanged: int = 0
 
 
 class GradientsIgnored(Event, frozen=True):

@@ -129,13 +129,14 @@ class EpochsInOneOrder(Event, frozen=True):
 
 
 class BatchTrained(Event, frozen=True):
-    """What a step of a model came from, in numbers that are the same on two ranks if all values are.
+    """What a step of a model came from, in numbers that are the same on two ranks if all values are, in any order.
 
     replicas, taken: as `ReplicasRead` has it. location: where the pass over the loader began, or, without one, where
     the first module was called. given: data that modules were called with, also inner ones. drawn: what a loader gave
-    and a backward came after, None where there was none that can be read. loss: the roots of its backwards. is_random:
-    a layer drops values out; beside: what operations took from then on together with values that have a graph. shared:
-    ranks met in a collective on the way from data to loss. sent: a collective was given gradients of the model.
+    and a backward came after, None where there was none that can be read. loss: the roots of its backwards, loss_size:
+    their norms. is_random: a layer drops values out; beside: what operations took from then on together with values
+    that have a graph. shared: ranks met in a collective on the way from data to loss. sent: a collective was given
+    gradients of the model.
     """
 
     replicas: int
@@ -145,6 +146,7 @@ class BatchTrained(Event, frozen=True):
     given: int
     drawn: int | None
     loss: int | None
+    loss_size: float = 0.0
     beside: int = 0
     is_random: bool = False
     shared: bool = False

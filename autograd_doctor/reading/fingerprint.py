@@ -52,7 +52,7 @@ def key_of(rows: list[int]) -> int:
 
 def index_key(index: Any) -> int | None:
     """A number for the samples that a sampler asks for; None for what is not told by whole numbers."""
-    if type(index) is list and all(type(each) is int for each in index):
+    if type(index) in (list, tuple) and all(type(each) is int for each in index):
         return hash(tuple(index))
     return index if type(index) is int else None
 

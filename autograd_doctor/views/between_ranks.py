@@ -105,7 +105,10 @@ class Replicas:
 
     @property
     def is_stepped_alike(self) -> bool:
-        """Whether ranks share the gradients of all parameters: by a wrapper that sends them, or by hand."""
+        """Whether ranks share the gradients of all parameters: by a wrapper that sends them, or by hand; or hold parts
+        of one model."""
+        if self.is_sharded:
+            return True
         if self.is_hooked or self.is_held_back or self.stepped_apart(1):
             return False
         return self.is_wrapped or any(map(self.are_made_alike, range(len(self.met.names))))

@@ -18,6 +18,7 @@ from autograd_doctor.instruments.spine.sources import Sources, samples
 from autograd_doctor.signals.loaders import BatchAsked, PassBegan
 from autograd_doctor.signals.transforms import TransformCall
 from tests.inventing import Invented, inventing
+from tests.watching import one_of_two
 
 
 class Iterator:
@@ -137,6 +138,14 @@ def test_rows_of_the_same_indices():
             rows = torch.tensor([30, 4, 17])
             trained(run, model, x[rows] if step in (3, 5) else picked(run, x, rows))
         assert told(run) == [("same slice", 9, 3, 40, False)]
+
+
+def test_a_slice_of_one_of_several_ranks_leaves_the_rest_to_the_others():
+    with one_of_two(), inventing(Batches) as run:
+        model, x = nn.Linear(2, 1), torch.rand(40, 2)
+        for _ in range(9):
+            trained(run, model, x[8:16])
+        assert told(run) == [("same slice", 9, 8, 40, True)]
 
 
 @pytest.mark.parametrize("case", ["others of them", "others in light steps", "others are evaluated", "a slice of it"])

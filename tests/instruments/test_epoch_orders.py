@@ -91,6 +91,21 @@ def own_batch_sampler() -> None:
             trained.step(batch)
 
 
+def batches_of_a_sampler_under_a_name_of_its_own() -> None:
+    class Batches:
+        def __init__(self) -> None:
+            self.drawn_from = sampler_of()
+
+        def __iter__(self) -> Iterator[list[int]]:
+            yield from zip(*[iter(self.drawn_from)] * 4, strict=True)  # type: ignore[misc]
+
+    trained = Trained()
+    loader: Loader = DataLoader(DATA, batch_sampler=Batches())  # type: ignore[arg-type]
+    for _ in range(3):
+        for batch in loader:
+            trained.step(batch)
+
+
 def gradients_accumulate() -> None:
     trained, loader = Trained(), loader_of()
     for _ in range(3):
@@ -117,7 +132,16 @@ def augmented() -> None:
 
 
 @pytest.mark.parametrize(
-    "work", [plain, workers_that_stay, loader_made_anew, own_batch_sampler, gradients_accumulate, augmented]
+    "work",
+    [
+        plain,
+        workers_that_stay,
+        loader_made_anew,
+        own_batch_sampler,
+        batches_of_a_sampler_under_a_name_of_its_own,
+        gradients_accumulate,
+        augmented,
+    ],
 )
 def test_each_pass_in_one_order(work: Callable[[], None]) -> None:
     assert found(work) == [(3, 12)]

@@ -8,6 +8,8 @@ from torch.optim import SGD
 
 from autograd_doctor.events.cycle import GradientsRead
 from autograd_doctor.instruments.cycle.gradient_reads import GradientReads
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.signals.collectives import Collective
 from tests.inventing import Invented, inventing
 
 
@@ -45,3 +47,14 @@ def test_after_a_step_reads_cost_nothing() -> None:
         assert not run.signals.gradient_reads.read
         backwards(run, 1, reads=1)
         assert told(run) == [(1, 1)]
+
+
+def test_weights_that_go_from_rank_to_rank_behind_a_backward() -> None:
+    with inventing(GradientReads) as run:
+        weight = nn.Parameter(torch.ones(2))
+        run.find(Parameters).number(weight)
+        for given in (weight.data, torch.ones(2), weight.data):
+            backwards(run, 1, reads=0)
+            for _ in range(2):
+                run.signals.collectives.begins.send(Collective("broadcast", of_all=True, given=[given]))
+        assert [(event.exchanged, event.backwards) for event in run.of(GradientsRead)] == [(1, 1), (2, 3)]

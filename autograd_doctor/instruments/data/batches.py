@@ -6,10 +6,10 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from operator import length_hint
+from typing import ClassVar, NamedTuple
 
 import torch
-from torch.utils.data import DistributedSampler
 
 from autograd_doctor.events.data import BatchRepeated
 from autograd_doctor.events.event import Event
@@ -23,11 +23,11 @@ from autograd_doctor.reading.consumers import is_within
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, locate
+from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import is_remote
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
-from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
 from autograd_doctor.signals.transforms import TransformCall
@@ -269,6 +269,7 @@ class Batches(Instrument):
         if own is None or None in held or len(self._slices) >= _MOST_LINES:
             return
         self._varies |= known is not None and known.own != own
+        self._unknown |= is_one_of_several()  # others may have the rest
         key, step = hash(tuple(held)), self._course.steps
         is_same = known is not None and known.key == key and known.part.selection == source.selection
         if known is not None and is_same and known.last() is not tensor and known.part.number == source.number:
@@ -322,8 +323,8 @@ class Batches(Instrument):
 
 def _dealt_out(loader: Loader) -> int:
     """How many samples a pass gives out: of ranks, each has its part."""
-    sampler: Any = loader.sampler
-    return int(sampler.num_samples) if is_a(sampler, DistributedSampler) else samples(loader)
+    total = samples(loader)
+    return min(total, length_hint(loader.sampler, total)) if is_one_of_several() else total
 
 
 def _rows_of(source: Source) -> _Rows:

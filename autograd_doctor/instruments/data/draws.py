@@ -17,6 +17,7 @@ from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.operations import TAKES
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -120,6 +121,7 @@ class Draws(Instrument):
             name = variable_name(whole)
             known = self._wholes[source.number] = _Whole(name, source.rows, source.low, source.high)
         known.low, known.high = min(known.low, source.low), max(known.high, source.high)
+        self._unknown |= is_one_of_several()  # others have the rest
         if indices and index is None:  # computed from others, as those of the next word are: they may be any
             known.low, known.high = 0, known.rows
         if index is not None:

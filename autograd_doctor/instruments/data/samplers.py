@@ -25,6 +25,7 @@ from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.operations import INDEX_DRAWS
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
+from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.stored_rows import fields_of
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -93,8 +94,7 @@ class Samplers(Instrument):
         self.listen(self._module_calls.root_began, self._root_began)
 
     def finish(self) -> None:
-        is_shared = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if self._unknown or self._open or is_shared:
+        if self._unknown or self._open:
             return
         for drawing in self._drawings:
             alike = [other for other in self._drawings if other.rows == drawing.rows]
@@ -120,6 +120,7 @@ class Samplers(Instrument):
     # ------------------------------------------------------------------------------------------------------- passes
 
     def _pass_began(self, began: PassBegan) -> None:
+        self._unknown |= is_one_of_several()  # others have the rest
         drawing = self._known.get(began.loader) or self._meet(began.loader)
         self._running.put(began.iterator, _Pass(drawing))
         self._open += 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
-from torch.utils.data import DistributedSampler
+from torch.utils.data import DistributedSampler, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from autograd_doctor.events.event import Event
@@ -220,7 +220,8 @@ def _shuffling(batches: Any) -> Any:
         held = attributes(batches)
         if is_a(batches, DistributedSampler):
             return batches if held.get("shuffle") is True else None
-        batches = held["sampler"] if "sampler" in held else held.get("batch_sampler")
+        inner = [each for each in held.values() if is_a(each, Sampler)]
+        batches = inner[0] if len(inner) == 1 else held.get("sampler", held.get("batch_sampler"))
     return None
 
 

@@ -24,7 +24,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import here, is_ours
 from autograd_doctor.reading.process_groups import is_one_of_several
 from autograd_doctor.reading.subclasses import dispatches, gradient_of, node_of
-from autograd_doctor.reading.tensor_facts import fingerprints, readable
+from autograd_doctor.reading.tensor_facts import fingerprints, norms, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
@@ -51,9 +51,10 @@ class _Collected:
     """Since the last step. given: to modules, without what has a graph. unknown: some of it cannot be read. beside:
     what operations took together with values that have a graph, once a layer draws at random.
 
-    pending: batches that no backward came after yet; drawn: those that one did. losses: of backwards. at: where the
-    first module was called. is_random: a layer drops values out. forward: has begun, and no backward after it. shared:
-    ranks have met in a collective between the two. pointers, sizes: of what collectives were given.
+    pending: batches that no backward came after yet; drawn: those that one did. losses: of backwards, loss_size: their
+    norms. at: where the first module was called. is_random: a layer drops values out. forward: has begun, and no
+    backward after it. shared: ranks have met in a collective between the two. pointers, sizes: of what collectives were
+    given.
     """
 
     given: list[int] = field(default_factory=list)
@@ -63,6 +64,7 @@ class _Collected:
     pending: list[tuple[object, int | None]] = field(default_factory=list)
     drawn: list[int | None] = field(default_factory=list)
     losses: list[int | None] = field(default_factory=list)
+    loss_size: float = 0.0
     at: Location | None = None
     is_random: bool = False
     forward: bool = False
@@ -165,6 +167,7 @@ class RankBatches(Instrument):
         now = self._collected
         now.forward = False
         now.losses.append(_key(call.roots))
+        now.loss_size += 0.0 if now.losses[-1] is None else sum(norms(call.roots))
         for iterator, key in now.pending:
             self._latest = self._passes.get(iterator) or self._latest
             now.drawn.append(key)
@@ -188,6 +191,7 @@ class RankBatches(Instrument):
                 given=hash(tuple(now.given)),
                 drawn=_together(now.drawn),
                 loss=_together(now.losses),
+                loss_size=now.loss_size,
                 beside=hash(tuple(now.beside)),
                 is_random=now.is_random,
                 shared=now.shared,
@@ -213,7 +217,7 @@ def _is_for_torch() -> bool:
 
 
 def _key(tensors: list[torch.Tensor]) -> int | None:
-    """A number for what tensors hold, None where there are none, or nobody can read them."""
+    """A number for the values that tensors hold, in any order; None where there are none, or nobody can read them."""
     if not tensors or not all(map(readable, tensors)):
         return None
     shapes = [tuple(tensor.shape) for tensor in tensors]

@@ -32,6 +32,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             len(meant) >= tunables["minimum_backwards"]
             and _judgeable(trace, optimizer)
             and not _are_collected(trace, optimizer)
+            and not _are_stepped_elsewhere(trace)
         ):
             yield _finding(trace, optimizer, meant, thrown_away, waiting)
     given_up = _given_up(trace, tunables["minimum_idle"])
@@ -131,6 +132,12 @@ def _are_collected(trace: Trace, optimizer: int) -> bool:
     Who clears them for the optimizer may read them to log them.
     """
     return _are_read(trace) and not any(event.optimizer == optimizer for event in trace.of(GradientsCleared))
+
+
+def _are_stepped_elsewhere(trace: Trace) -> bool:
+    """Whether weights go from rank to rank behind most backwards: another one steps them."""
+    reads = trace.of(GradientsRead)
+    return bool(reads) and 2 * reads[-1].exchanged > reads[-1].backwards
 
 
 def _judgeable(trace: Trace, optimizer: int) -> bool:
@@ -288,7 +295,8 @@ RULE = Rule(
         "Gradient accumulation, which ends in a step (a run that was stopped before it is reported with low "
         "confidence and the number of backwards seen); optimizers that step inside the backward; gradients that only "
         "the generator's loss left in its critic, where the generator steps; gradients that the program reads "
-        "after each backward, and clears without the optimizer; weights that it writes to by hand after each backward."
+        "after each backward, and clears without the optimizer; weights that it writes to by hand after each backward, "
+        "or gets from another rank."
     ),
     needs=(BackwardRan, GradientsCleared, GradientsRead, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
     examine=examine,

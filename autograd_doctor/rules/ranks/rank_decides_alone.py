@@ -21,7 +21,7 @@ from autograd_doctor.views.between_ranks import Replicas, replicas
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
         latest = model.rates_differ() if model.is_stepped_alike else None
-        if latest is not None and model.is_apart:
+        if latest is not None and (model.is_apart or model.is_sharded):
             yield _of_rates(model, latest)
         elif model.is_stepped_alike or model.is_one_model:
             yield from _of_states(model, tunables["minimum_repeats"])
@@ -72,7 +72,8 @@ def _of_rates(model: Replicas, latest: list[RatesSet]) -> Finding:
     name = model.met.model or model.met.names[0]
     return RULE.finding(
         f"rank {rank} steps `{name}` with a rate of {_said(rates[rank])} from step {newest.taken + 1} on, and rank "
-        f"{other} with {_said(rates[other])}, although they share their gradients",
+        f"{other} with {_said(rates[other])}, although they "
+        f"{'hold parts of one model' if model.is_sharded else 'share their gradients'}",
         subject=name,
         location=newest.location,
         help="let all ranks decide by the same number: reduce it over the ranks before it is used, or send what one of "
@@ -166,10 +167,10 @@ RULE = Rule(
     name="rank-decides-alone",
     severity="error",
     title="ranks that train one model set its rates, or keep its best weights, by numbers of their own",
-    observes="The learning rates with which each rank steps replicas that share their gradients, whenever they change: "
-    "from which step on they are not the same, and the step of the scheduler that set the last one; and that the "
-    "replicas are not the same afterwards. After which steps each rank takes the `state_dict()` of a model that all of "
-    "them train.",
+    observes="The learning rates with which each rank steps replicas that share their gradients, or its shards "
+    "(`fully_shard`), whenever they change: from which step on they are not the same, and the step of the scheduler "
+    "that set the last one; and that replicas are not the same afterwards. After which steps each rank takes the "
+    "`state_dict()` of a model that all of them train.",
     why="The same gradient moves replicas by different steps: they drift apart, each rank trains a model of its own, "
     "and what is saved is that of one. A decision by a rank's own loss, to lower the rate or to stop, is not that of "
     "the others.",

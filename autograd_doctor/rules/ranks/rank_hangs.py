@@ -15,7 +15,15 @@ from autograd_doctor.wording import plural
 _Stood = Mapping[int, Standing]
 _SAME_NUMBER = (
     "give every rank as many batches as the others (`DistributedSampler`, `drop_last=True`, or the context manager "
-    "`Join`), and let none skip a backward, or stop, by a number of its own"
+    "`Join`), and let none stop by a number of its own: reduce it over the ranks first"
+)
+_NO_SKIPS = (
+    "let every rank run each backward and take each step: one that leaves out a batch, as for a loss that is not "
+    "finite, has to know it from a number that is the same on all of them"
+)
+_ONE_ORDER = (
+    "call the same collectives in the same order on every rank: take them out of branches that a rank enters by its "
+    "number, or by what it alone has measured"
 )
 
 
@@ -80,12 +88,22 @@ def _calls_alone(stood: _Stood, odd: _Odd) -> Finding:
         f"{where}: they wait for one another",
         subject=odd.call.collective,
         location=odd.call.location,
-        help=f"call it on every rank after the same step; {_SAME_NUMBER}",
+        help=_how_to_call(odd),
         evidence=_evidence(stood),
         related=(Related(f"rank {odd.other} is here", elsewhere),) if elsewhere else (),
         step_first=odd.call.step + 1,
         ranks=sorted(stood),
     )
+
+
+def _how_to_call(odd: _Odd) -> str:
+    """A rank calls something alone under a condition, or since its loop came to an end before those of others."""
+    if odd.instead is None:
+        return (
+            f"call it on every rank after the same step: if rank {odd.rank} is here because a condition holds for it "
+            f"alone, take the call out of that; if its loop had ended, {_SAME_NUMBER}"
+        )
+    return _NO_SKIPS if odd.instead.collective == odd.call.collective else _ONE_ORDER
 
 
 def _waits_for_gone(stood: _Stood, waiting: _Stood, gone: _Stood) -> Finding:
@@ -110,7 +128,7 @@ def _at_different_places(stood: _Stood) -> Finding:
         f"{'' if stood[rank].location == stood[other].location else ' at another line'}",
         subject="",
         location=stood[rank].location,
-        help=_SAME_NUMBER,
+        help=_NO_SKIPS,
         evidence=_evidence(stood),
         related=tuple(_also(other, stood[other].location, stood[rank].location)),
         step_first=stood[rank].step + 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.replicas import BatchTrained, ReplicasMet, ReplicasRead
@@ -11,30 +12,57 @@ from autograd_doctor.trace import Ranks
 from autograd_doctor.views.between_ranks import Replicas, replicas
 from autograd_doctor.wording import plural
 
+_ROUNDING = 1e-5
+"""Of a mean that is taken in another order, in float32; those of other targets are hardly ever as near."""
+
 
 def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
-        steps = sorted(model.batches)
-        different = {model.batches[step][0].given for step in steps}
-        are_same = all(_are_same(model.batches[step]) for step in steps)
-        if are_same and len(different) >= tunables["minimum_steps"] and _share_gradients(model):
-            yield _finding(model, steps)
+        if not _share_gradients(model):
+            continue
+        for group in _groups(model):
+            different = {trained[group[0]].given for trained in model.batches.values()}
+            if len(group) > 1 and len(different) >= tunables["minimum_steps"]:
+                yield _finding(model, group)
+
+
+def _groups(model: Replicas) -> list[list[int]]:
+    """Places of ranks that had the same samples in all steps."""
+    groups: list[list[int]] = []
+    for at in range(len(model.ranks)):
+        for group in groups:
+            if all(_are_same((trained[group[0]], trained[at])) for trained in model.batches.values()):
+                group.append(at)
+                break
+        else:
+            groups.append([at])
+    return groups
 
 
 def _are_same(trained: Sequence[BatchTrained]) -> bool:
-    """Whether all ranks of a step had the same data, with their targets.
+    """Whether ranks of a step had the same data, with their targets, in whatever order.
 
-    Equal losses show the latter; where layers draw at random they need not be equal, and then what a loader gave shows
-    it, and what operations took on the way to the loss. Where ranks meet on that way, each may have worked on its part
-    of the same samples.
+    Equal losses show the latter, but for what rounding makes of another order; where layers draw at random they need
+    not be equal, and then what a loader gave shows it, and what operations took on the way to the loss. Where ranks
+    meet on that way, each may have worked on its part of the same samples.
     """
     given, drawn = {each.given for each in trained}, {each.drawn for each in trained}
     if len(given) > 1 or len(drawn) > 1 or any(each.shared for each in trained):
         return False
-    losses = {each.loss for each in trained}
     beside = {each.beside for each in trained}
     is_random = all(each.is_random for each in trained)
-    return (is_random and len(beside) == 1 and None not in drawn) or (len(losses) == 1 and None not in losses)
+    return (is_random and len(beside) == 1 and None not in drawn) or _have_one_loss(trained)
+
+
+def _have_one_loss(trained: Sequence[BatchTrained]) -> bool:
+    losses, sizes = {each.loss for each in trained}, [each.loss_size for each in trained]
+    is_rounded = min(sizes) > 0 and math.isclose(min(sizes), max(sizes), rel_tol=_ROUNDING)
+    return None not in losses and (len(losses) == 1 or is_rounded)
+
+
+def _are_in_one_order(trained: Sequence[BatchTrained], group: Sequence[int]) -> bool:
+    """Going by the losses: those of another order are rounded otherwise."""
+    return len({trained[at].loss for at in group}) == 1 or all(trained[at].is_random for at in group)
 
 
 def _share_gradients(model: Replicas) -> bool:
@@ -48,20 +76,22 @@ def _share_gradients(model: Replicas) -> bool:
     return sent and not any(model.differing)
 
 
-def _finding(model: Replicas, steps: Sequence[int]) -> Finding:
-    first = model.batches[steps[0]][0]
+def _finding(model: Replicas, group: Sequence[int]) -> Finding:
+    steps, ranks = sorted(model.batches), [model.ranks[at] for at in group]
+    first = model.batches[steps[0]][group[0]]
     source = f" of `{first.loader}`" if first.loader else ""
+    order = "" if all(_are_in_one_order(model.batches[step], group) for step in steps) else ", in whatever order,"
     whose = f"`{model.met.model}`" if model.is_wrapped else "one model"
     return RULE.finding(
-        f"{plural(len(model.ranks), 'rank')} train {whose} on the same batches{source}: what modules were given is "
-        f"equal to the last bit in all of {plural(len(steps), 'step')} that were compared",
+        f"{plural(len(group), 'rank')} train {whose} on the same batches{source}: what modules were given is "
+        f"equal to the last bit{order} in all of {plural(len(steps), 'step')} that were compared",
         subject=model.met.model or first.loader,
         location=first.location,
         help=_help(has_loader=first.drawn is not None),
-        evidence={"steps_compared": len(steps), "ranks": len(model.ranks)},
+        evidence={"steps_compared": len(steps), "ranks": len(group)},
         step_first=steps[0] + 1,
         step_count=len(steps),
-        ranks=model.ranks,
+        ranks=ranks,
     )
 
 
@@ -142,14 +172,15 @@ RULE = Rule(
     title="ranks that share their gradients train on the same samples",
     observes="What modules are called with, what loaders gave, and the losses of the first recorded steps of a model "
     "whose gradients `DistributedDataParallel`, `fully_shard` or the program averages over ranks: equal to the last "
-    "bit on all of them, in each step that was compared, while batches differ from step to step.",
+    "bit on several of them, in each step that was compared, while batches differ from step to step; in whatever order "
+    "the samples come.",
     why="The average of equal gradients is that of one rank: several ranks learn what one would, and an epoch is as "
     "long as without them.",
     fix="Give each rank its part of the data: a `DistributedSampler`, a seed by rank, or a part of a stream.",
     fine="The same samples with other augmentation on each rank, ranks that take their part of a batch themselves, "
     "also inside of a model (tensor, sequence and context parallelism), targets of their own, models of their own, "
-    "evaluation, and one batch that stays the same. The same samples in another order are not found, nor are shards "
-    "compared over more than one dimension of ranks.",
+    "evaluation, and one batch that stays the same. The same samples in another order are not found where layers draw "
+    "at random, nor are shards compared over more than one dimension of ranks.",
     needs=(BatchTrained, ReplicasMet, ReplicasRead),
     examine_ranks=examine_ranks,
     bad=(bad,),

@@ -20,7 +20,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, SubsetRandomSampler, TensorDataset
 
 STEPS = 12
 CASES: dict[str, Callable[[int], None]] = {}
@@ -160,6 +160,35 @@ def sharded(rank: int) -> None:
     optimizer = adam(model)
     for x, y in loader():  # <- sharded
         step(model, optimizer, x, y)
+
+
+@case
+def in_another_order(rank: int) -> None:
+    """Each rank shuffles what all of them have."""
+    model = DistributedDataParallel(network())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, y = points().tensors
+    torch.manual_seed(rank)
+    for rows in torch.arange(96).split(8):
+        mine = rows[torch.randperm(8)]
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x[mine]), y[mine]).backward()  # <- in_another_order
+        optimizer.step()
+
+
+@case
+def rate_of_each_shard(rank: int) -> None:
+    """Each rank lowers the rate of its parts by its own loss."""
+    model = network()
+    fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+    for x, y in divided():
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        schedule.step(loss.item())  # <- rate_of_each_shard
 
 
 @case
@@ -346,6 +375,31 @@ def whole_part_in_each_step(rank: int) -> None:
     for _ in range(STEPS):
         for x, y in batches:
             step(model, optimizer, x, y)
+
+
+@case
+def shard_shuffled_by_itself(rank: int) -> None:
+    """A sampler that gives out the part of this rank alone: the other one reads the rest."""
+    data = points()
+    own = SubsetRandomSampler(range(rank, len(data), 2), generator=torch.Generator().manual_seed(rank))
+    model = DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = DataLoader(data, batch_size=16, sampler=own)
+    for _ in range(4):
+        for x, y in batches:
+            step(model, optimizer, x, y)
+
+
+@case
+def own_rows_of_a_tensor(rank: int) -> None:
+    """Rows of this rank, drawn from a tensor that both hold."""
+    x, y = points().tensors
+    torch.manual_seed(rank)
+    model = DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2 * STEPS):
+        rows = torch.randint(48 * rank, 48 * rank + 48, (8,))
+        step(model, optimizer, x[rows], y[rows])
 
 
 @case

@@ -255,6 +255,47 @@ def test_accumulation_that_keeps_the_last_micro_batch_is_a_warning() -> None:
     assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", line(CLEAR))
 
 
+def windows(steps: int, given_up: Sequence[int], *, left: int = 1, at: int = BACKWARD) -> list[Event]:
+    """Steps on two backwards each, before some of which others were cleared."""
+    events: list[Event] = [built()]
+    number = 0
+    for step in range(steps):
+        lost = left if step in given_up else 0
+        events += [ran(number + each, step=step, at=at) for each in range(lost)]
+        events += [cleared(step, unused=[W, B])] if lost else []
+        number += lost
+        events += [ran(number, step=step), ran(number + 1, step=step), stepped(step, use(number, number + 1))]
+        number += 2
+    return events
+
+
+def drawn_short() -> BatchDrawn:
+    return BatchDrawn(loader=0, name="loader", location=line(1), pass_number=0, batches=7, length=40, cut=True)
+
+
+def test_windows_that_each_pass_leaves_incomplete_are_worth_knowing() -> None:
+    (finding,) = judge(gradients_cleared_before_step.RULE, windows(9, [3, 6]))
+    assert (finding.severity, finding.location) == ("info", line(CLEAR))
+    assert "after every 3 steps" in finding.message
+    assert "1 of 7 backwards" in finding.message
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        windows(9, [3]),
+        windows(9, [3, 5]),
+        windows(10, [3, 6]),
+        windows(9, [3, 6], left=2),
+        windows(9, [3, 6], at=OTHER_BACKWARD),
+        [*windows(9, [3, 6]), drawn_short()],
+    ],
+    ids=["once", "irregular", "not-always", "whole-windows", "another-loss", "passes-cut-by-the-doctor"],
+)
+def test_windows_that_are_given_up_for_a_reason(events: list[Event]) -> None:
+    assert not judge(gradients_cleared_before_step.RULE, events)
+
+
 def test_gradients_that_rest_while_another_optimizer_has_its_turn() -> None:
     def iteration(i: int) -> list[Event]:
         theirs, mine = ran(2 * i, step=2 * i, wrote=[W, B, 2]), ran(2 * i + 1, step=2 * i + 1, wrote=[W, B, 2])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
 from autograd_doctor.events.cycle import ScalerUsed
-from autograd_doctor.events.steps import BackwardRan, GradientsCleared, OptimizerStepped
+from autograd_doctor.events.steps import BackwardRan, BatchDrawn, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -25,6 +25,9 @@ from autograd_doctor.views.step_cycle import (
 )
 from autograd_doctor.wording import plural
 
+_PASSES = 2
+"""Incomplete windows that tell how many steps a pass has."""
+
 Loss = tuple[OptimizerStepped, GradientsCleared, BackwardRan, list[int]]
 """A step, the clearing before it, the backward whose gradients were lost, and the parameters that lost them."""
 
@@ -42,6 +45,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _overwritten(trace, optimizer, overwritten)
         elif len(losses) >= tunables["minimum_repeats"] and _at_every_one(trace, losses, steps):
             yield from _stepped_on_nothing(trace, optimizer, losses)
+        elif not any(drawn.cut for drawn in trace.of(BatchDrawn)):  # else the doctor itself made passes shorter
+            yield from _left_over(trace, optimizer, [loss for loss in losses if _is_of_a_window(trace, loss)], steps)
 
 
 def _losses(trace: Trace, optimizer: int) -> list[Loss]:
@@ -115,6 +120,46 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
     )
 
 
+def _is_of_a_window(trace: Trace, loss: Loss) -> bool:
+    """Whether what was lost had been gathered for a step that never came: fewer backwards of the same objective."""
+    step, cleared, backward, parameters = loss
+    uses = [use for use in step.uses if has_new(use)]
+    return (
+        bool(uses)
+        and {parameter for use in uses for parameter in use.parameters} == set(parameters)
+        and not step.in_closure
+        and not cleared.moved
+        and all(same_objective(trace, backward.backward, number) for use in uses for number in use.backwards)
+        and trace.optimized.issuperset(backward.wrote)
+        and not _was_used(trace, backward)
+    )
+
+
+def _left_over(
+    trace: Trace, optimizer: int, losses: Sequence[Loss], steps: Sequence[OptimizerStepped]
+) -> Iterator[Finding]:
+    """Windows of an accumulation that each pass leaves incomplete: after as many steps, as many backwards.
+
+    What is thrown away because it is not finite, or too large, comes at no such times.
+    """
+    last = {step.step: max(use.backwards[-1] for use in step.uses if has_new(use)) for step in steps if _sums(step)}
+    sizes = {len(use.backwards) for step in steps for use in step.uses if has_new(use)}
+    losses = [loss for loss in losses if loss[1].step - 1 in last]
+    if len({cleared.step for _, cleared, *_ in losses}) < _PASSES or len(sizes) != 1 or len(last) < len(steps):
+        return
+    left = {backward.backward - last[cleared.step - 1] for _, cleared, backward, _ in losses}
+    every, size = losses[0][1].step, sizes.pop()
+    lost = {step.step for step, *_ in losses}
+    due = {step.step for step in steps if step.step and step.step % every == 0 and step.step - 1 in last}
+    if lost == due and len(left) == 1 and 0 < min(left) < size:
+        yield _incomplete(trace, optimizer, losses, every, size, min(left))
+
+
+def _sums(step: OptimizerStepped) -> bool:
+    """Whether it used the gradients of several backwards, and of no others."""
+    return any(map(has_new, step.uses)) and all(len(use.backwards) > 1 for use in step.uses if has_new(use))
+
+
 def _was_used(trace: Trace, backward: BackwardRan) -> bool:
     """Whether a step found gradients of this backward, if only of other parameters."""
     return any(backward.backward in use.backwards for step in trace.steps for use in step.uses)
@@ -167,6 +212,24 @@ def _overwritten(trace: Trace, optimizer: int, losses: list[Loss]) -> Finding:
         related=related(
             ("gradients of this backward were lost", backward.location), ("the step came here", first.location)
         ),
+        step_first=ordinal(first),
+        step_count=len(losses),
+        parameters=parameters,
+    )
+
+
+def _incomplete(trace: Trace, optimizer: int, losses: Sequence[Loss], every: int, size: int, left: int) -> Finding:
+    first, cleared, backward, parameters = losses[0]
+    often = f"{every} steps" if every > 1 else "step"
+    return RULE.finding(
+        f"after every {often} of {called(trace, optimizer)}, each on {size} backwards, the gradients of {left} more "
+        f"were cleared before a step could use them: {left} of {every * size + left} backwards taught nothing",
+        subject=trace.optimizer_name(optimizer),
+        location=cleared.location,
+        help="step on the last of them as well, at the end of the pass, or have as many batches as fill the windows",
+        severity="info",
+        evidence={"times": len(losses), "backwards_lost": left, "window": size, "cleared_by": cleared.how},
+        related=related(("their gradients came from here", backward.location), ("the steps come here", first.location)),
         step_first=ordinal(first),
         step_count=len(losses),
         parameters=parameters,
@@ -282,7 +345,8 @@ RULE = Rule(
     observes=(
         "Gradients that a finished backward had written, that no step had used, and that were cleared. It is a fault "
         "if the next step of their optimizer then found nothing, repeatedly, or if it never found any of these "
-        "gradients. Also, as a warning, accumulation in which every micro-batch but the last is cleared."
+        "gradients. Also, as a warning, accumulation in which every micro-batch but the last is cleared; and worth "
+        "knowing, accumulation of which each pass leaves fewer backwards over than make a step, and clears them."
     ),
     why="The work of the backward is lost: the step moves nothing, or moves weights by momentum and decay alone.",
     fix="Clear before `backward()` or after `step()`, never between them.",
@@ -294,6 +358,7 @@ RULE = Rule(
     ),
     needs=(
         BackwardRan,
+        BatchDrawn,
         GradientsCleared,
         OptimizerBuilt,
         OptimizerStepped,

@@ -15,6 +15,7 @@ from autograd_doctor.events.lifetime import WeightsMetThemselves
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.registrations import Registrations
 from autograd_doctor.instruments.spine.tape import Tape
@@ -70,6 +71,7 @@ class SelfAverages(Instrument):
         site: Site,
         course: Course,
         parameters: Parameters,
+        optimizers: Optimizers,
         tensors: Tensors,
         lineage: Lineage,
         registrations: Registrations,
@@ -83,6 +85,7 @@ class SelfAverages(Instrument):
         self._taken_from: IdentityTable[weakref.ref[nn.Module]] = IdentityTable()
         self._course = course
         self._parameters = parameters
+        self._optimizers = optimizers
         self._tensors = tensors
         self._since = next_order()
         self._met: dict[tuple[Place | None, How], tuple[list[int], Place | None]] = {}
@@ -186,10 +189,15 @@ class SelfAverages(Instrument):
             self._return(operation, number, kept)
 
     def _return(self, operation: Operation, number: int, kept: Provenance | None) -> None:
-        if kept is not None and kept.alias_of == number:
+        """Parameters that rest are what they were when they were kept."""
+        if kept is not None and kept.alias_of == number and self._learns(number):
             returned = self._returned.setdefault(operation.place, _Return(kept.created_at))
             returned.step = self._course.steps
             returned.parameters.add(number)
+
+    def _learns(self, number: int) -> bool:
+        parameter = dict(self._parameters.living()).get(number)
+        return parameter is not None and parameter.requires_grad and self._optimizers.holds(number)
 
     def _compared(self, operation: Operation) -> None:
         """A parameter with what was kept of it, also when nobody saw that being made."""

@@ -1,6 +1,6 @@
 # guards: AD310
 """Weights that get their values back in the end: of copies, of a swap by storage, of a flat buffer, of what was scaled,
-and of a mirror that is the weights themselves, written to and read from in the same breath."""
+of layers that rest, and of a mirror that is the weights themselves, written to and read from in the same breath."""
 import torch
 from torch import nn
 
@@ -81,3 +81,10 @@ handles = [weight.detach() for weight in moved.parameters()]
 trained(moved, lambda model, number: [handle.clamp_(-1, 1) for handle in handles])
 for weight in moved.parameters():
     weight.data = weight.data.to("cpu").contiguous()
+
+resting = nn.Sequential(nn.Linear(6, 6).requires_grad_(False), nn.Linear(6, 1))
+as_given = {name: weight.data for name, weight in resting.named_parameters() if not weight.requires_grad}
+trained(resting, lambda model, number: None)
+for name, weight in resting.named_parameters():
+    if name in as_given:
+        weight.data.copy_(as_given[name])

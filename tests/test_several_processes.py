@@ -349,6 +349,8 @@ ON_THEIR_OWN = [
     "whole_part_in_each_step",
     "shard_shuffled_by_itself",
     "own_rows_of_a_tensor",
+    "parts_of_a_layer_by_torch",
+    "parts_summed_by_a_functional_collective",
 ]
 
 

@@ -253,6 +253,7 @@ HEALTHY = [
         "gossip",
         "models_of_one_name",
         "own_heads",
+        "stepped_by_rank_zero",
     ],
 ]
 

@@ -100,6 +100,31 @@ def drawn_alike(rank: int) -> None:
 
 
 @case
+def whole_set(rank: int) -> None:
+    """Each rank shuffles all of it by a seed of its own."""
+    model = DistributedDataParallel(network())
+    optimizer = adam(model)
+    own = loader(shuffle=True, generator=torch.Generator().manual_seed(rank))
+    for _ in range(2):
+        for x, y in own:  # <- whole_set
+            step(model, optimizer, x, y)
+
+
+@case
+def whole_set_for_ever(rank: int) -> None:
+    model = DistributedDataParallel(network())
+    optimizer = adam(model)
+    own = loader(shuffle=True, generator=torch.Generator().manual_seed(rank))
+
+    def batches() -> Iterator[Any]:
+        while True:
+            yield from own  # <- whole_set_for_ever
+
+    for _, (x, y) in zip(range(len(own) + 3), batches(), strict=False):
+        step(model, optimizer, x, y)
+
+
+@case
 def stream_not_divided(rank: int) -> None:
     class Stream(IterableDataset[Any]):
         def __iter__(self) -> Iterator[Any]:
@@ -203,6 +228,21 @@ def epoch_never_set(rank: int) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- healthy
+
+
+@case
+def half_of_the_set(rank: int) -> None:
+    """Each rank has its half, and evaluates on all."""
+    model = DistributedDataParallel(network())
+    optimizer = adam(model)
+    x, y = points().tensors
+    half = DataLoader(TensorDataset(x[rank::2], y[rank::2]), batch_size=8, shuffle=True)
+    for _ in range(2):
+        for pair in half:
+            step(model, optimizer, *pair)
+        with torch.no_grad():
+            for given, wanted in loader():
+                nn.functional.mse_loss(model(given), wanted)
 
 
 @case

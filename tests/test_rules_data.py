@@ -97,6 +97,13 @@ def test_a_helper_that_sets_seeds_is_not_to_blame() -> None:
     assert several.evidence["generators"] == ["NumPy", "torch"]
 
 
+def test_closures_that_are_called_several_times_in_a_step_may_repeat_what_they_draw() -> None:
+    rule = reseeded_every_step.RULE
+    assert not examined(rule, seeded(times=50, in_closures=50))
+    assert examined(rule, seeded(times=12, in_closures=12))
+    assert examined(rule, seeded(times=50, in_closures=12))
+
+
 def test_few_repetitions_are_let_alone() -> None:
     rule = reseeded_every_step.RULE
     assert examined(rule, seeded(repeated=3)) == []

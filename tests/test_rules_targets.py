@@ -152,11 +152,10 @@ def test_noise_of_another_draw_in_several_steps() -> None:
     assert examined(noise_of_another_draw.RULE, trained, apart(0)) == []
 
 
-def marked(*ones: int) -> list[Finding]:
+def marked(*ones: int, keeps: bool = False) -> list[Finding]:
+    places = {"location": at(7), "compared_at": at(9), "mark_at": at(3)}
     events = [
-        BootstrappedBesideMark(
-            step=step, location=at(7), compared_at=at(9), name="target", mark_at=at(3), values=32, ones=count
-        )
+        BootstrappedBesideMark(step=step, name="target", values=32, ones=count, keeps=keeps, **places)
         for step, count in enumerate(ones)
     ]
     return examined(terminal_states_bootstrapped.RULE, in_order(steps(4, {0: 1.0}), events))
@@ -168,6 +167,14 @@ def test_marks_that_mark_something_and_are_not_used() -> None:
     assert not marked(3)
     assert not marked(0, 0, 0)
     assert not marked(32, 32, 32)
+
+
+def test_marks_that_keep_a_prediction_and_are_seldom_there() -> None:
+    (finding,) = marked(0, 3, 1, keeps=True)
+    assert "in 4 of 96 rows" in finding.message
+    assert not marked(3, keeps=True)
+    assert not marked(0, 0, 0, keeps=True)
+    assert not marked(9, 9, 9, keeps=True)
 
 
 # ------------------------------------------------------------------------------------------------------- AD718, AD225

@@ -344,7 +344,8 @@ class SamplesMisordered(Event, frozen=True):
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 
-    steps: in how many so far, from `since` on. times: how often in all of them. repeated: after how many of these steps
+    steps: in how many so far, from `since` on. times: how often in all of them, and in_closures: of optimizers, which
+    may call theirs several times in a step. repeated: after how many of these steps
     the generator stood just where it stood after the step before, although numbers had been drawn since the seed.
     called_from: the line that called the function of this line. shared: that function was called from elsewhere, too.
     """
@@ -358,6 +359,7 @@ class SeedRepeated(Event, frozen=True):
     steps: int
     times: int
     repeated: int
+    in_closures: int = 0
 
 
 class WeightsLoaded(Event, frozen=True):

@@ -100,10 +100,12 @@ class WeightsMetThemselves(Event, frozen=True):
     copied back into them; or these were loaded into another module that holds them as well.
 
     kept_at: the line that made them, or the other module, if it was seen. location: that of the update, the comparison,
-    the copy or the load.
+    the copy or the load. for_good: told at the end, of a line that copied back what had been made of these parameters
+    in an earlier step, and never anything else.
     """
 
     parameters: list[int]
     kept_at: Location | None
     location: Location | None
     how: Literal["updated", "compared", "put back", "loaded"] = "updated"
+    for_good: bool = False

@@ -222,7 +222,8 @@ class BootstrappedBesideMark(Event, frozen=True):
     """A prediction was compared with a bootstrapped target, in a step in which nothing used a tensor of zeros and ones.
 
     location: where data and the discounted prediction were added up; compared_at: of the loss. name: of the target.
-    mark_at: where the tensor was made, with as many `values` as the target has, and so many `ones`.
+    mark_at: where the tensor was made, with as many `values` as the target has, and so many `ones`. keeps: it was used
+    for one thing, and the target holds the prediction just where it is 1.
     """
 
     location: Location | None
@@ -231,6 +232,7 @@ class BootstrappedBesideMark(Event, frozen=True):
     mark_at: Location | None
     values: int
     ones: int
+    keeps: bool = False
 
 
 class EntropyInLoss(Event, frozen=True):

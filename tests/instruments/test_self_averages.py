@@ -94,3 +94,41 @@ def test_an_anchor_that_is_the_weights(difference: str) -> None:
 )
 def test_comparisons_with_something_else(kept: str, difference: str, others: str) -> None:
     assert compared(kept, difference, others) == []
+
+
+RETURNED = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+kept = [p.detach().clone() for p in model.parameters()]
+@torch.no_grad()
+def put_back(values):
+    for weight, value in zip(model.parameters(), values):
+        {back}
+{first}
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).square().mean().backward()
+    optimizer.step()
+    if step == 2:
+        kept = {kept}
+put_back(kept)
+"""
+
+
+@pytest.mark.parametrize("back", ["weight.copy_(value)", "weight.data.copy_(value)", "weight.data = value"])
+@pytest.mark.parametrize(
+    ("kept", "first", "is_told"),
+    [
+        ("[p.detach().cpu() for p in model.parameters()]", "", True),
+        ("[p.data for p in model.parameters()]", "", True),
+        ("[p.data for p in model.parameters()]", "put_back(kept)", False),
+        ("[p.detach().clone() for p in model.parameters()]", "", False),
+    ],
+)
+def test_what_is_brought_back_once(back: str, kept: str, first: str, is_told: bool) -> None:
+    program = RETURNED.format(back=back, kept=kept, first=first)
+    with recorded(program) as (trace, _, _):
+        found = [event for event in trace.of(WeightsMetThemselves) if event.for_good]
+    assert [(event.how, event.step) for event in found] == [("put back", 6)] * is_told

@@ -27,7 +27,7 @@ class _Line:
     """A line that seeds one generator, and the seed that it has set in the latest steps, in each of them.
 
     places: of the line, after that of the one which called its function. fresh: the state that the seed gives. after:
-    the one in which the latest step left the generator.
+    the one in which the latest step left the generator. in_closures: how many of the `times` fell into closures.
     """
 
     generator: Generator
@@ -38,6 +38,7 @@ class _Line:
     fresh: int = 0
     steps: int = 1
     times: int = 1
+    in_closures: int = 0
     repeated: int = 0
     after: int | None = None
     told: int = 0
@@ -78,6 +79,7 @@ class Seeds(Instrument):
             line.times += 1
             line.steps += step > line.step
             line.step = step
+        line.in_closures += self._course.closure_of is not None
         if line.steps > 1:
             line.fresh = _state(call.generator)
             self.listen(self._course.step_taken, self._step_taken)
@@ -105,6 +107,7 @@ class Seeds(Instrument):
                 since=line.since,
                 steps=line.steps,
                 times=line.times,
+                in_closures=line.in_closures,
                 repeated=line.repeated,
             )
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import ClassVar, Literal
 
@@ -40,12 +41,23 @@ _ROUNDING = 1e-6
 """Of two shares that are given as numbers."""
 
 
+@dataclass(slots=True)
+class _Return:
+    """Parameters into which a line brought back what had been made of them in an earlier step, and last when."""
+
+    kept_at: Place | None
+    step: int = 0
+    parameters: set[int] = field(default_factory=set)
+
+
 class SelfAverages(Instrument):
     """An alias that is older than the last step was kept to be another tensor; one made just now is a way to write.
 
     The lineage knows of which parameter a tensor is an alias. An alias that is copied back into its parameter was kept
     for that if it is older than the last value that the parameter was given; where a line copies other values into
-    other parameters as well, some of a model are shared, and all is well.
+    other parameters as well, some of a model are shared, and all is well. One that was made of its parameter in an
+    earlier step proves it at once, if by the end of the run its line has brought nothing else back: weights that are
+    swapped by their storage keep their own, and may be told twice to take it back.
 
     A module that was copied without its parameters holds those of the original: what is loaded from that, or averaged
     with it, is there already. One with buffers of its own may be loaded for their sake.
@@ -77,11 +89,16 @@ class SelfAverages(Instrument):
         self._averaged_at: dict[Place | None, tuple[list[int], Place | None]] = {}
         self._apart: set[Place | None] = set()
         self._written: dict[int, int] = {}
+        self._returned: dict[Place | None, _Return] = {}
+        self._brought: set[Place | None] = set()
+        """Lines that have brought back what is kept elsewhere, if only once."""
         self._given: dict[Place | None, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
         names = FOLLOWS | _COMPARISONS
         self.listen(signals.operations.ended, self._operation_ended, attention=Attention.FULL, names=names)
+        replacing = frozenset({"data.__set__"})
+        self.listen(signals.operations.began, self._replacing, attention=Attention.FULL, names=replacing)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._tape.recorded, self._averaged, names=frozenset({"add", "copy", "lerp"}))
         self.listen(signals.states.copied, self._copied)
@@ -148,12 +165,31 @@ class SelfAverages(Instrument):
             number = made.alias_of
         if number is None or operation.name != "copy_" or not isinstance(source, torch.Tensor):
             return
-        kept, region = self._tensors.get(source), region_of(target)
-        if region is None or region_of(source) != region or source is target:
+        if not _is_in_place(target, source) or source is target:
             self._given.setdefault(operation.place, set()).add(number)
+            self._brought.add(operation.place)
             self._written[number] = next_order()
-        elif kept is None or kept.born < self._written.get(number, self._since):
+        elif (kept := self._tensors.get(source)) is None or kept.born < self._written.get(number, self._since):
             self._meet(operation, "put back", number, kept.created_at if kept is not None else None)
+            self._return(operation, number, kept)
+
+    def _replacing(self, operation: Operation) -> None:
+        """A parameter is about to be given a tensor as its storage, which may be the one that it has."""
+        target, source = operation.args[:2]
+        number = self._parameters.get(target)
+        if number is None or self._course.running is not None or not isinstance(source, torch.Tensor):
+            return
+        kept = self._tensors.get(source)
+        if not _is_in_place(target, source):
+            self._brought.add(operation.place)
+        elif kept is not None and kept.born < self._since:
+            self._return(operation, number, kept)
+
+    def _return(self, operation: Operation, number: int, kept: Provenance | None) -> None:
+        if kept is not None and kept.alias_of == number:
+            returned = self._returned.setdefault(operation.place, _Return(kept.created_at))
+            returned.step = self._course.steps
+            returned.parameters.add(number)
 
     def _compared(self, operation: Operation) -> None:
         """A parameter with what was kept of it, also when nobody saw that being made."""
@@ -170,10 +206,16 @@ class SelfAverages(Instrument):
         self._met.setdefault((operation.place, how), ([], made_at))[0].append(parameter)
 
     def _step_taken(self, course: Course) -> None:
-        self.finish()
+        self._state()
         self._since = next_order()
 
     def finish(self) -> None:
+        self._state()
+        for where, returned in self._returned.items():
+            if where not in self._brought:
+                self._tell(returned.step, returned.parameters, returned.kept_at, where, "put back", for_good=True)
+
+    def _state(self) -> None:
         """State what has met since the last step; where a line averages other weights as well, some are shared."""
         for where, met in self._averaged_at.items():
             if where not in self._apart:
@@ -181,20 +223,39 @@ class SelfAverages(Instrument):
         for (where, how), (parameters, made_at) in self._met.items():
             if how == "put back" and not self._given.get(where, set()) <= set(parameters):
                 continue
-            self.emit(
-                WeightsMetThemselves(
-                    step=self._course.steps,
-                    parameters=sorted(set(parameters)),
-                    kept_at=locate(made_at),
-                    location=locate(where),
-                    how=how,
-                )
-            )
+            self._tell(self._course.steps, set(parameters), made_at, where, how)
         self._met.clear()
         self._averaged_at.clear()
         self._apart.clear()
         self._given.clear()
         self._written.clear()
+
+    def _tell(
+        self,
+        step: int,
+        parameters: set[int],
+        kept_at: Place | None,
+        where: Place | None,
+        how: How,
+        *,
+        for_good: bool = False,
+    ) -> None:
+        self.emit(
+            WeightsMetThemselves(
+                step=step,
+                parameters=sorted(parameters),
+                kept_at=locate(kept_at),
+                location=locate(where),
+                how=how,
+                for_good=for_good,
+            )
+        )
+
+
+def _is_in_place(target: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether what is given to a tensor lies where the tensor does."""
+    region = region_of(target)
+    return region is not None and region_of(source) == region
 
 
 def _averages_itself(op: Op, before: Value) -> bool:

@@ -1,7 +1,8 @@
-"""Bootstrapped targets beside which there is a mark, such as the end of an episode, that nothing makes use of.
+"""Bootstrapped targets, and the marks beside them, such as the end of an episode: unused, or the only rows predicted.
 
 A bootstrapped target is data plus a discounted prediction, without a graph: a reward, and what is expected after it.
-Where an episode ended there is nothing after it, and a batch of transitions says so by zeros and ones.
+Where an episode ended there is nothing after it, and a batch of transitions says so by zeros and ones. Where these keep
+the prediction, they were taken for their opposite, or hold it.
 """
 
 from __future__ import annotations
@@ -51,29 +52,46 @@ _MOST_TOLD = 16
 class _Mark:
     """A tensor of zeros and ones, also under other shapes and dtypes. used: by anything but what gives it these.
 
-    counts: by anything that may leave a prediction out, and not as the number of an action or as a reward. told: how
-    many ones there are, and whether there is nothing but ones and zeros: numbers that may wait on an accelerator.
+    uses: how many operations take it in. counts: by anything that may leave a prediction out, and not as the number of
+    an action or as a reward. told: how many ones there are, and whether there is nothing but ones and zeros: numbers
+    that may wait on an accelerator. is_one: in which values.
     """
 
     place: Place | None
     values: int
     told: torch.Tensor
-    used: bool = False
+    is_one: torch.Tensor
+    uses: int = 0
     counts: bool = False
+
+
+class _Made(NamedTuple):
+    """Where a target was made, and whether its prediction may be there for some rows only; if so, where it is not 0."""
+
+    place: Place | None
+    is_partial: bool
+    predicted: torch.Tensor | None
 
 
 class _Target(NamedTuple):
     """A bootstrapped target that was compared, and the marks of as many values."""
 
     step: int
-    made_at: Place | None
+    made: _Made
     compared_at: Place | None
     name: str
     marks: list[_Mark]
 
+    def keepers(self) -> torch.Tensor:
+        """Of each mark, whether the prediction is there just where it is 1."""
+        predicted = self.made.predicted
+        if predicted is None:
+            return torch.zeros(len(self.marks), dtype=torch.bool)
+        return torch.stack([(mark.is_one.to(predicted.device) == predicted).all() for mark in self.marks])
+
 
 class Bootstraps(WithinStep):
-    """Looks, in steps that are looked at closely, for marks that nothing uses although a target is compared.
+    """Looks, in steps that are looked at closely, for marks beside a target that is compared.
 
     A blend of data and a prediction, both scaled, is no bootstrapped target.
     """
@@ -95,7 +113,7 @@ class Bootstraps(WithinStep):
         self._discounted: ValueTable[None] = self.value_table()
         self._partial: ValueTable[None] = self.value_table()
         self._scaled: ValueTable[None] = self.value_table()
-        self._targets: ValueTable[Place | None] = self.value_table()
+        self._targets: ValueTable[_Made] = self.value_table()
         self._known: list[_Mark] = []
         self._compared_with: list[_Target] = []
 
@@ -103,22 +121,29 @@ class Bootstraps(WithinStep):
         for target in self._compared_with:
             told = read_together([mark.told for mark in target.marks])
             marks = [(mark, ones) for mark, (ones, is_mark) in zip(target.marks, told, strict=True) if is_mark]
-            unused = [(mark, ones) for mark, ones in marks if not mark.used]
-            if unused and not any(mark.counts for mark, _ in marks) and self._told < _MOST_TOLD:
+            if target.made.is_partial:
+                keeps = dict(zip(target.marks, target.keepers().tolist(), strict=True))
+                # One that is used for anything else as well tells of more than an end, as that of padding does.
+                found = [(mark, ones) for mark, ones in marks if keeps[mark] and mark.uses == 1]
+            else:
+                found = [(mark, ones) for mark, ones in marks if not mark.uses]
+                found = [] if any(mark.counts for mark, _ in marks) else found
+            if found and self._told < _MOST_TOLD:
                 self._told += 1
-                self._tell(target, *unused[-1])
+                self._tell(target, *found[-1])
         super()._step_taken(course)
 
     def _tell(self, target: _Target, mark: _Mark, ones: int) -> None:
         self.emit(
             BootstrappedBesideMark(
                 step=target.step,
-                location=locate(target.made_at),
+                location=locate(target.made.place),
                 compared_at=locate(target.compared_at),
                 name=target.name,
                 mark_at=locate(mark.place),
                 values=mark.values,
                 ones=ones,
+                keeps=target.made.is_partial,
             )
         )
 
@@ -155,7 +180,7 @@ class Bootstraps(WithinStep):
         is_reward = name in SUMS and any(tensor in self._discounted for tensor in inputs)
         is_action = name in _ENCODES or (name in LOOK_UPS and inputs[0] not in self._marks)
         for mark in marks:
-            mark.used = True
+            mark.uses += 1
             mark.counts |= not (is_reward or is_action or name in JOINS)
         return False
 
@@ -163,22 +188,31 @@ class Bootstraps(WithinStep):
         name = operation.name
         predicted = [tensor for tensor in inputs if self._is_predicted(tensor)]
         plain = [each for each in operation.args if isinstance(each, float)]
-        if name in _LEAVES_OUT or any(tensor in self._partial for tensor in inputs):
+        is_partial = name in _LEAVES_OUT or any(tensor in self._partial for tensor in inputs)
+        if is_partial:
             self._partial.put(result, None)
-        elif name in PRODUCTS and not predicted and plain:
+        if name in PRODUCTS and not predicted and plain:
             self._scaled.put(result, None)
         elif name in PRODUCTS and len(predicted) == 1:
-            if predicted[0] in self._discounted or any(0 < number < 1 for number in plain):
+            by_data = any(tensor in self._scaled for tensor in inputs)
+            if predicted[0] in self._discounted or by_data or any(0 < number < 1 for number in plain):
                 self._discounted.put(result, None)
+            if any(tensor.numel() > 1 for tensor in inputs if tensor is not predicted[0]):
+                self._partial.put(result, None)
         elif name in SUMS - JOINS and len(predicted) == 1 and len(inputs) == 2 and predicted[0] in self._discounted:
             if not any(tensor in self._scaled for tensor in inputs):
-                self._targets.put(result, operation.place)
-        elif name in MOVES and inputs and inputs[0] in self._targets:
-            self._targets.put(result, self._targets.get(inputs[0]))
-        elif name in MOVES and inputs and inputs[0] in self._discounted:
+                self._targets.put(result, self._made(operation.place, predicted[0]))
+        elif name in MOVES and inputs and (made := self._targets.get(inputs[0])) is not None:
+            self._targets.put(result, made)
+        elif name in MOVES | _LEAVES_OUT and any(tensor in self._discounted for tensor in inputs):
             self._discounted.put(result, None)
         elif name in _GIVES and not predicted:
             self._given(operation, result)
+
+    def _made(self, where: Place | None, predicted: torch.Tensor) -> _Made:
+        is_partial = predicted in self._partial
+        is_small = predicted.numel() <= _MOST and readable(predicted)
+        return _Made(where, is_partial, (predicted != 0).flatten() if is_partial and is_small else None)
 
     def _is_predicted(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)
@@ -190,14 +224,18 @@ class Bootstraps(WithinStep):
         ones = result == 1
         told = torch.stack([ones.sum(), (ones | (result == 0)).all().long()])
         if is_remote(told) or bool(told[1]):
-            mark = _Mark(operation.place, result.numel(), told)
+            mark = _Mark(operation.place, result.numel(), told, ones.flatten())
             self._marks.put(result, mark)
             self._known.append(mark)
 
     def _compared(self, operation: Operation) -> None:
         operands = operands_of(operation.args, operation.kwargs)
-        target = next((each for each in operands or () if each in self._targets), None)
-        marks = [mark for mark in self._known if target is not None and mark.values == target.numel()]
-        if target is not None and marks and len(self._compared_with) < _MOST_TOLD:
-            made_at, name = self._targets.get(target), variable_name(target)
-            self._compared_with.append(_Target(self._course.steps, made_at, operation.place, name, marks))
+        target, made = next(
+            ((each, made) for each in operands or () if (made := self._targets.get(each)) is not None), (None, None)
+        )
+        if target is None or made is None or len(self._compared_with) == _MOST_TOLD:
+            return
+        marks = [mark for mark in self._known if mark.values == target.numel()]
+        if marks:
+            name = variable_name(target)
+            self._compared_with.append(_Target(self._course.steps, made, operation.place, name, marks))

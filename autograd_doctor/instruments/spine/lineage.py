@@ -194,6 +194,10 @@ class Lineage(Instrument):
                 self._changed(output, made, operation, foreign)
             elif inputs and output is inputs[0]:  # `to` where nothing is to be done
                 made.source = tensors.read_at(output)
+                before = tensors.get(output)
+                if before is not None and before.alias_of is not None:
+                    made.alias_of, made.hidden_alias = before.alias_of, before.hidden_alias
+                    made.created_at, made.created_by, made.born = before.created_at, before.created_by, before.born
             if known.is_alias and inputs:
                 made.alias_of = self._parameters.get(inputs[0])
                 made.hidden_alias = name == "data"

@@ -14,7 +14,8 @@ from autograd_doctor.wording import plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest: dict[tuple[object, ...], SeedRepeated] = {}
     for event in trace.of(SeedRepeated):
-        if event.repeated >= tunables["steps"] and 2 * event.repeated >= event.steps - 2:
+        is_search = event.in_closures == event.times > event.steps
+        if not is_search and event.repeated >= tunables["steps"] and 2 * event.repeated >= event.steps - 2:
             latest[event.generator, event.location, event.called_from] = event
     by_caller: dict[tuple[object, ...], list[SeedRepeated]] = {}
     for event in latest.values():
@@ -164,6 +165,26 @@ def good_seed_without_draws() -> None:
         optimizer.step()
 
 
+def good_closure_of_a_line_search() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Dropout(0.3), nn.Linear(32, 1))
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4, line_search_fn="strong_wolfe")
+    x = torch.randn(64, 8)
+
+    def closure() -> torch.Tensor:
+        torch.manual_seed(7)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        return loss
+
+    for _ in range(8):
+        optimizer.step(closure)
+
+
 RULE = Rule(
     code="AD709",
     name="reseeded-every-step",
@@ -175,7 +196,8 @@ RULE = Rule(
     "and the model learns it.",
     fix="Set the seed once, before the loop.",
     fine="Seeds that are set once per epoch, per worker or per evaluation, another seed in each step, a generator that "
-    "is put back afterwards, and steps that draw nothing.",
+    "is put back afterwards, steps that draw nothing, and closures which an optimizer calls several times in a step: "
+    "what it compares there must differ in the weights alone.",
     folds=("AD701",),
     needs=(SeedRepeated,),
     examine=examine,
@@ -185,6 +207,7 @@ RULE = Rule(
         good_seed_per_epoch_and_per_step,
         good_evaluation_that_restores_the_generator,
         good_seed_without_draws,
+        good_closure_of_a_line_search,
     ),
     tunables={
         "steps": Tunable(

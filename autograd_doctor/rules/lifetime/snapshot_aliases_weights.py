@@ -21,18 +21,22 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.parameters and event.step > event.taken_in_step and (event.loaded_back or lasted):
             lasting[event.holder, event.location] = event
     loaded = {event.location for event in trace.of(SnapshotKept) if event.loaded_back}
+    told: set[object] = set()
     # Several names may hold the one that was taken at a line: the first is told.
     for event in {event.location: event for event in reversed(lasting.values())}.values():
         is_used = event.location in loaded
         is_view = event.read_in_a_row >= tunables["reads"]
         if is_used or not (is_view or _is_candidate(trace, event)):
+            told.add(event.location)
             yield _finding(trace, event, is_used=is_used)
     meetings: dict[object, list[WeightsMetThemselves]] = {}
     for met in trace.of(WeightsMetThemselves):
         meetings.setdefault((met.how, met.location), []).append(met)
     for met_again in meetings.values():
+        if met_again[0].how == "put back" and met_again[0].kept_at in told:
+            continue  # a snapshot that was loaded back
         is_known = met_again[0].how == "loaded" and met_again[0].kept_at is not None
-        if is_known or len(met_again) >= tunables["updates"]:
+        if is_known or any(met.for_good for met in met_again) or _times(met_again) >= tunables["updates"]:
             yield _meeting(trace, met_again)
 
 
@@ -60,16 +64,21 @@ def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
     )
 
 
+def _times(meetings: Sequence[WeightsMetThemselves]) -> int:
+    """What is told of a line at the end is of a step in which it was told before."""
+    return len({met.step for met in meetings}) if meetings[0].how == "put back" else len(meetings)
+
+
 def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
     first = meetings[0]
     line = (Related(f"{first.how} with the same values here", first.location),) if first.location is not None else ()
-    times = len(meetings)
+    times = _times(meetings)
     effects = {
         "updated": f"each of {plural(times, 'update')} averaged the weights with themselves",
         "compared": f"its difference from the weights was exactly 0 in each of {plural(times, 'step')}",
         "loaded": f"loading the weights into it changed nothing, {times} times: it holds the same tensors",
-        "put back": f"copying it back changed nothing, {times} times: the weights keep the values that they got in "
-        "between",
+        "put back": f"copying it back changed nothing{'' if times == 1 else f', {times} times'}: the weights keep the "
+        "values that they got in between",
     }
     is_put_back = first.how == "put back"
     is_open = first.how in ("put back", "loaded") and first.kept_at is None
@@ -80,11 +89,11 @@ def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
         subject=trace.parameter_name(first.parameters[0]),
         location=first.kept_at or first.location,
         help="start from a copy: `parameter.detach().clone()`, or `copy.deepcopy(model)`",
-        evidence={"steps": len(meetings), "parameters": len(first.parameters)},
+        evidence={"steps": times, "parameters": len(first.parameters)},
         related=line if first.kept_at is not None else (),
         severity="warning" if is_open else None,
         step_first=first.step,
-        step_count=len(meetings),
+        step_count=times,
         parameters=first.parameters,
     )
 
@@ -229,15 +238,16 @@ RULE = Rule(
     title="a snapshot, an average or an anchor shares storage with weights that keep changing",
     observes="Living `state_dict()`s that still share storage with parameters which later steps changed. Tensors "
     "that were kept since an earlier step and are updated from their own storage, subtracted from it, or copied back "
-    "into it after the weights got other values. And modules into which the parameters that they already hold are "
-    "loaded or averaged, as with a shallow copy.",
+    "into it after the weights got other values, if only once at the end. And modules into which the parameters that "
+    "they already hold are loaded or averaged, as with a shallow copy.",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead.",
     fix="Copy the snapshot when you take it; copy a module with `copy.deepcopy`.",
     fine="Snapshots that are saved to disk at once, copied, or read only in the step in which they were taken; "
     "checkpoint candidates made in each epoch; a view of the weights from which an average or a mirror reads them in "
-    "every step; a snapshot from before the first step that is only saved or copied from. If nothing was seen to load "
-    "the snapshot back, it is a warning.",
+    "every step; a snapshot from before the first step that is only saved or copied from; weights that are swapped by "
+    "giving parameters another storage, and get theirs back. If nothing was seen to load the snapshot back, it is a "
+    "warning.",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
     bad=(bad, bad_early_stopping_attribute, bad_average),

@@ -1,42 +1,71 @@
-"""AD630 terminal-states-bootstrapped: a target expects something after the end of an episode."""
+"""AD630 terminal-states-bootstrapped: a target expects something after the end of an episode, or only there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from autograd_doctor.events.losses import BootstrappedBesideMark
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    events = trace.of(BootstrappedBesideMark)
-    for found in in_several_steps(trace, events, lambda event: event.mark_at, int(tunables["steps"])):
-        ones, values = sum(event.ones for event in found), sum(event.values for event in found)
-        if 0 < ones < values and found[0].location is not None:
-            yield _finding(found, ones, values)
+    for keeps, tell, most in ((False, _unused, 1.0), (True, _inverted, float(tunables["share"]))):
+        events = [event for event in trace.of(BootstrappedBesideMark) if event.keeps == keeps]
+        for found in in_several_steps(trace, events, lambda event: event.mark_at, int(tunables["steps"])):
+            ones, values = sum(event.ones for event in found), sum(event.values for event in found)
+            if 0 < ones < values and ones <= most * values and found[0].location is not None:
+                yield tell(found, ones, values)
 
 
-def _finding(found: list[BootstrappedBesideMark], ones: int, values: int) -> Finding:
-    event = found[0]
-    places = (
-        ("these zeros and ones are used for nothing", event.mark_at),
-        ("the prediction is compared with it here", event.compared_at),
+def _unused(found: list[BootstrappedBesideMark], ones: int, values: int) -> Finding:
+    return _finding(
+        found,
+        f"{_called(found)} adds a discounted prediction in all {found[0].values} rows, while a tensor of as many zeros "
+        f"and ones ({ones} of {values} are 1) that is made for the batch goes into nothing: where an episode has "
+        "ended, nothing comes after it",
+        "leave the prediction out where the episode ended: `reward + gamma * (1 - done) * prediction`; marks of a "
+        "limit of time alone are right to be left unused",
+        ("these zeros and ones are used for nothing", found[0].mark_at),
+        {"rows": found[0].values, "ones": ones, "seen": values},
     )
-    target = f"`{event.name}`" if event.name else "the target"
+
+
+def _inverted(found: list[BootstrappedBesideMark], ones: int, values: int) -> Finding:
+    return _finding(
+        found,
+        f"{_called(found)} adds a discounted prediction only where a tensor of zeros and ones that is made for the "
+        f"batch is 1, in {ones} of {values} rows: if it marks where an episode has ended, nothing comes after that, "
+        "and all other rows learn nothing of what comes after them",
+        "if it is 1 where the episode ended, turn it round: `reward + gamma * (1 - done) * prediction`",
+        ("the prediction is kept where this is 1", found[0].mark_at),
+        {"rows": found[0].values, "ones": ones, "seen": values},
+    )
+
+
+def _called(found: list[BootstrappedBesideMark]) -> str:
+    return f"`{found[0].name}`" if found[0].name else "the target"
+
+
+def _finding(
+    found: list[BootstrappedBesideMark],
+    message: str,
+    help: str,
+    mark: tuple[str, Location | None],
+    evidence: Evidence,
+) -> Finding:
+    event = found[0]
+    compared = ("the prediction is compared with it here", event.compared_at)
     return RULE.finding(
-        f"{target} adds a discounted prediction in all {event.values} rows, while a tensor of as many zeros and ones "
-        f"({ones} of {values} are 1) that is made for the batch goes into nothing: where an episode has ended, nothing "
-        "comes after it",
+        message,
         subject=event.name or "target",
         location=event.location,
         confidence="medium",
-        help="leave the prediction out where the episode ended: `reward + gamma * (1 - done) * prediction`; marks of a "
-        "limit of time alone are right to be left unused",
-        evidence={"rows": event.values, "ones": ones, "seen": values},
-        related=beside(event.location, *places),
+        help=help,
+        evidence=evidence,
+        related=beside(event.location, mark, compared),
         step_first=event.step + 1,
         step_count=len(found),
     )
@@ -68,6 +97,26 @@ def bad() -> None:
         loss.backward()
         optimizer.step()
     assert done.any()
+
+
+def bad_kept_at_the_end() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    values = nn.Sequential(nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(values.parameters(), lr=1e-3)
+    states, following, rewards = torch.randn(160, 3), torch.randn(160, 3), torch.rand(160, 1)
+    ended = (torch.arange(160) % 9 == 0).float()[:, None]
+    transitions = TensorDataset(states, rewards, following, ended)
+    for before, reward, after, done in DataLoader(transitions, batch_size=16, shuffle=True):
+        with torch.no_grad():
+            target = reward + 0.9 * done * values(after)  # <- AD630
+        loss = nn.functional.mse_loss(values(before), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 def good() -> None:
@@ -144,16 +193,25 @@ RULE = Rule(
     severity="warning",
     title="a target expects something after the end of an episode",
     observes="A regression target that is data plus a discounted prediction, and zeros and ones of as many rows that "
-    "were made in the same step and that no operation takes in, nor any others like them.",
+    "were made in the same step and that no operation takes in, nor any others like them. Or such a target that holds "
+    "the prediction just where zeros and ones, which are used for nothing else, are 1, and they seldom are.",
     why="The value of a state after which nothing comes is zero. Where it is bootstrapped all the same, values grow "
-    "towards those of an endless episode, 1 / (1 - gamma) times the reward, and all states look alike.",
+    "towards those of an endless episode, 1 / (1 - gamma) times the reward, and all states look alike. Where it is "
+    "bootstrapped there alone, no other state learns of what comes after it.",
     fix="Multiply the prediction by `1 - done`, where `done` tells of real ends alone, and not of a limit of time.",
-    fine="Targets of tasks without an end, marks that are used in any way, and those of a limit of time beside others "
-    "that are used.",
+    fine="Targets of tasks without an end, marks of what goes on, which are 1 in most rows, marks that are used for "
+    "anything else as well, as those of padding are, and marks of a limit of time beside others that are used.",
     needs=(BootstrappedBesideMark,),
     examine=examine,
-    bad=(bad,),
+    bad=(bad, bad_kept_at_the_end),
     good=(good, good_where_time_is_up, good_without_an_end),
-    tunables={"steps": Tunable(2, "fewest steps with such a target", MORE_THAN_ONCE)},
+    tunables={
+        "steps": Tunable(2, "fewest steps with such a target", MORE_THAN_ONCE),
+        "share": Tunable(
+            0.25,
+            "largest share of ones in a mark that keeps the prediction",
+            "chosen: if they marked what goes on, episodes would have one step and a third on average",
+        ),
+    },
     about="loss",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cached_property
 from sys import maxsize
@@ -172,6 +172,17 @@ class Trace:
             taken.update(light.by_optimizer)
             taken[None] += light.by_hand
         return taken
+
+    @cached_property
+    def called_by_others(self) -> Set[int | None]:
+        """Optimizers that step inside the steps of others, as on a shard."""
+        inner = {event.optimizer: event.inside for event in self.steps if event.inside is not None}
+        return {optimizer for optimizer, outer in inner.items() if self.steps_by_optimizer[outer]}
+
+    @cached_property
+    def steps_in_all(self) -> int:
+        """How many steps all optimizers took together, but for those inside the steps of others."""
+        return sum(steps for each, steps in self.steps_by_optimizer.items() if each not in self.called_by_others)
 
     @cached_property
     def steps_taken(self) -> int:

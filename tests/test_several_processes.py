@@ -253,6 +253,7 @@ HEALTHY = [
         "gossip",
         "models_of_one_name",
         "own_heads",
+        "stepped_by_rank_zero",
     ],
 ]
 
@@ -330,7 +331,7 @@ ON_THE_SAME_SAMPLES = [
     "sharded",
     "in_another_order",
 ]
-ON_OTHERS = ["epoch_never_set", "rate_of_each_shard"]
+ON_OTHERS = ["whole_set", "whole_set_for_ever", "epoch_never_set", "rate_of_each_shard"]
 ON_THEIR_OWN = [
     "sampled_by_rank",
     "sharded_and_sampled_by_rank",
@@ -349,13 +350,17 @@ ON_THEIR_OWN = [
     "whole_part_in_each_step",
     "shard_shuffled_by_itself",
     "own_rows_of_a_tensor",
+    "parts_of_a_layer_by_torch",
+    "parts_summed_by_a_functional_collective",
+    "half_of_the_set",
 ]
 
 
 def test_ranks_on_the_same_samples_are_found_where_these_are_drawn(tmp_path: Path) -> None:
     found = checked(tmp_path, "--steps", "1000", str(SAME_DATA), *ON_THE_SAME_SAMPLES, *ON_OTHERS)
     same = [("AD905", "error", case) for case in ON_THE_SAME_SAMPLES]
-    others = [("AD903", "warning", "epoch_never_set"), ("AD907", "error", "rate_of_each_shard")]
+    whole = [("AD905", "warning", "whole_set"), ("AD905", "info", "whole_set_for_ever")]
+    others = [*whole, ("AD903", "warning", "epoch_never_set"), ("AD907", "error", "rate_of_each_shard")]
     assert_found(found, SAME_DATA, [*same, *others])
 
 

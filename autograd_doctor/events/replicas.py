@@ -128,6 +128,23 @@ class EpochsInOneOrder(Event, frozen=True):
     batches: int
 
 
+class WholeSetTrained(Event, frozen=True):
+    """A model of replicas was trained on passes over a loader that goes through all samples of its data set.
+
+    location: where the first pass began. stored: a number for some of the samples, equal where they are. shuffles: they
+    come in another order in each pass. passes: that came to their end. ended: the last one did.
+    """
+
+    replicas: int
+    location: Location | None
+    loader: str
+    samples: int
+    stored: int
+    shuffles: bool
+    passes: int
+    ended: bool
+
+
 class BatchTrained(Event, frozen=True):
     """What a step of a model came from, in numbers that are the same on two ranks if all values are, in any order.
 

@@ -173,6 +173,7 @@ class OptimizerStepped(Event, frozen=True):
     known, or were written to in place since.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
     given_state: it held one although this was its first step.
+    inside: the optimizer that called this one in a step of its own.
     learning_rates: of each group, None where it tells none. graph_kept: for an update by hand, how many in a row made
     new values that have a graph, which leads to the older ones.
     """
@@ -193,6 +194,7 @@ class OptimizerStepped(Event, frozen=True):
     in_backward: bool = False
     keeps_state: bool = False
     given_state: bool = False
+    inside: int | None = None
     learning_rates: list[float | None] = []
     loss: float | None = None
     graph_kept: int = 0

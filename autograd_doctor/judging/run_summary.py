@@ -75,7 +75,7 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
     """Steps, phases and the end of the run."""
     seconds = trace.end.seconds if trace.end else outcome.seconds
     return Run(
-        steps=trace.steps_by_optimizer.total(),
+        steps=trace.steps_in_all,
         steps_in_full=len(trace.steps),
         micro_batches=_micro_batches(trace),
         optimizers=list(_optimizers(trace)),
@@ -96,6 +96,8 @@ def _micro_batches(trace: Trace) -> int:
 def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:
     steps = trace.steps_by_optimizer
     for number, built in trace.optimizers.items():
+        if number in trace.called_by_others:
+            continue
         held = len(trace.optimizer_parameters[number])
         yield OptimizerFacts(name=built.name, kind=built.kind, parameters=held, steps=steps[number])
     if steps[None]:
@@ -151,7 +153,7 @@ def notes(trace: Trace, outcome: Outcome) -> list[str]:
 
 def _cut_short(trace: Trace) -> Iterator[str]:
     """Fewer steps than were asked for, because the time was up."""
-    taken = trace.steps_by_optimizer.total()
+    taken = trace.steps_in_all
     for asked in trace.of(RecordingStarted):
         if trace.end is not None and trace.end.reason == "time" and 0 < taken < asked.steps:
             limit = f"after {asked.max_seconds:g} s (`--max-seconds`)"

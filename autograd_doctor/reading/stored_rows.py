@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import torch
@@ -114,4 +115,9 @@ def _keys(values: Any) -> Sequence[int] | None:
     """A number for the bits of each row, None if these are no real numbers. Without NumPy, which need not be there."""
     if isinstance(values, torch.Tensor):
         return row_keys(values)
-    return [hash(row.tobytes()) for row in values] if values.dtype.kind in ("f", "i", "u", "b") else None
+    return [_digest(row.tobytes()) for row in values] if values.dtype.kind in ("f", "i", "u", "b") else None
+
+
+def _digest(content: bytes) -> int:
+    """The same in all processes, as Python's own hash is not."""
+    return int.from_bytes(blake2b(content, digest_size=8).digest())

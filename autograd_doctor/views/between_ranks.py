@@ -22,6 +22,7 @@ from autograd_doctor.events.replicas import (
     ReplicasMet,
     ReplicasRead,
     StateTaken,
+    WholeSetTrained,
 )
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Ranked, Ranks
@@ -58,6 +59,7 @@ class Replicas:
     rates: what each rank steps them with, as it changed.
     batches: what the first steps came from, likewise.
     buffers: what they were evaluated with after so many steps. states: when each rank took the state of the model.
+    whole_sets: what each rank has trained it on, as a whole.
     """
 
     met: ReplicasMet
@@ -68,6 +70,7 @@ class Replicas:
     rates: Sequence[Sequence[RatesSet]] = ()
     buffers: Sequence[Sequence[BuffersEvaluated]] = ()
     states: Sequence[Sequence[StateTaken]] = ()
+    whole_sets: Sequence[Sequence[WholeSetTrained]] = ()
 
     @property
     def is_wrapped(self) -> bool:
@@ -300,6 +303,7 @@ def replicas(ranks: Ranks) -> Iterator[Replicas]:
                 [of.rates for of in found],
                 [[of.buffers[step] for of in found] for step in _common(of.buffers for of in found)],
                 [of.states for of in found],
+                [of.whole_sets for of in found],
             )
 
 
@@ -323,10 +327,11 @@ class _Of(NamedTuple):
     rates: list[RatesSet]
     buffers: dict[int, BuffersEvaluated]
     states: list[StateTaken]
+    whole_sets: list[WholeSetTrained]
 
 
 def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
-    found = {met.replicas: _Of(met, {}, {}, {}, [], {}, []) for met in ranked.trace.of(ReplicasMet)}
+    found = {met.replicas: _Of(met, {}, {}, {}, [], {}, [], []) for met in ranked.trace.of(ReplicasMet)}
     for read in ranked.trace.of(ReplicasRead):
         found[read.replicas].readings[read.taken] = read
     for changed in ranked.trace.of(GradientsChangedAfterStep):
@@ -339,6 +344,8 @@ def _of_rank(ranked: Ranked) -> Iterator[tuple[_Key, _Of]]:
         found[evaluated.replicas].buffers[evaluated.taken] = evaluated
     for state in ranked.trace.of(StateTaken):
         found[state.replicas].states.append(state)
+    for whole in ranked.trace.of(WholeSetTrained):
+        found[whole.replicas].whole_sets.append(whole)
     times: Counter[object] = Counter()
     for of in found.values():
         key = of.met.model, tuple(of.met.names), tuple(of.met.sizes), tuple(of.met.ranks), of.met.trained

@@ -42,6 +42,8 @@ _STEPS = 8
 _MOST_TENSORS = 256
 """Of one step: what is given to every layer."""
 _MOST_FIELDS = 16
+_AWAITED = "wait_tensor"
+"""Behind each functional collective whose result is used."""
 _SYNCHRONISED = torch.nn.modules._functions.__file__
 _SHARDED = str(Path(torch.__file__).parent / "distributed" / "fsdp") + os.sep
 
@@ -138,8 +140,12 @@ class RankBatches(Instrument):
             now.given += self._new(now, (*call.args, *call.kwargs.values()))
 
     def _operation_ended(self, operation: Operation) -> None:
-        """Targets show here: losses that differ may come of the randomness alone, or of other targets."""
+        """Targets show here: losses that differ may come of the randomness alone, or of other targets.
+
+        So do functional collectives, and tensors of which each rank holds a part.
+        """
         now, result = self._now, operation.result
+        now.shared |= now.forward and is_a(result, torch.Tensor) and (operation.name == _AWAITED or dispatches(result))
         if now.is_random and operation.name != "batch_norm" and is_a(result, torch.Tensor) and result.requires_grad:
             now.beside += self._new(now, (*operation.args, *operation.kwargs.values()))
 

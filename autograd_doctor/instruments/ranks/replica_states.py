@@ -74,7 +74,7 @@ class ReplicaStates(Instrument):
     def _read(self, part: Part, model: nn.Module) -> None:
         buffers = _kept_buffers(_unwrapped(model))
         if buffers:
-            called = variable_name(model) or type(model).__name__
+            called = variable_name(part.wrapper or model) or type(_unwrapped(model)).__name__
             self.emit(
                 BuffersEvaluated(
                     step=self._course.steps,

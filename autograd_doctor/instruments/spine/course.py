@@ -151,6 +151,11 @@ class Course(Instrument):
         """The step of an optimizer that is running, the inner one where it steps inside its own step."""
         return next((step for step in reversed(self._stepping) if step.optimizer is optimizer), None)
 
+    def outer_of(self, optimizer: Optimizer) -> Optimizer | None:
+        """The optimizer in whose step another one is running a step."""
+        outer = [step.optimizer for step in self._stepping]
+        return outer[outer.index(optimizer) - 1] if optimizer in outer[1:] else None
+
     def _step_ended(self, call: StepCall) -> None:
         """Count it, unless a scaler suppressed it, or optimizers that it called have updated all its parameters."""
         step = self.step_of(call.optimizer) or RunningStep(call.optimizer)

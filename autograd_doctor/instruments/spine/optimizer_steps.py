@@ -252,6 +252,7 @@ class OptimizerSteps(Instrument):
         self._tried.discard(step.optimizer)
         self._untried.discard(step.optimizer)
         moved, undone = self._moved(step)
+        outer = self._course.outer_of(optimizer)
         self.emit(
             OptimizerStepped(
                 step=self._course.steps,
@@ -271,6 +272,7 @@ class OptimizerSteps(Instrument):
                 in_backward=self._course.running is not None,
                 keeps_state=any(optimizer.state.values()),
                 given_state=step.given_state,
+                inside=None if outer is None else self._optimizers.number(outer),
                 learning_rates=[learning_rate(group) for group in optimizer.param_groups],
                 loss=self._course.last_loss,
             )

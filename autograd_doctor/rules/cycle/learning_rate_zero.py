@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from autograd_doctor.events.cycle import SchedulerStepped
@@ -22,7 +23,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         if optimizer is None or len(steps) < tunables["minimum_steps"]:
             continue
-        moved = {parameter for step in steps for parameter in step.moved or ()}
+        moved = {parameter for step in steps for parameter in step.moved or ()} | _brought(steps)
         groups = _still_groups(steps, int(tunables["minimum_steps"]))
         still = [group for group in groups if moved.isdisjoint(_parameters(trace, optimizer, [group]))]
         if still and not may_rise(trace, optimizer) and not _is_control(trace, optimizer):
@@ -30,6 +31,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         before = _late_start(trace, optimizer, steps)
         if before and _calls(trace, optimizer) and _wasted(trace, optimizer, before) >= tunables["wasted_steps"]:
             yield _late(trace, optimizer, before)
+
+
+def _brought(steps: list[OptimizerStepped]) -> set[int]:
+    """Parameters that get new values between steps again and again, as those that another rank steps."""
+    looked_at = [step for step in steps if step.moved is not None]
+    times = Counter(parameter for step in looked_at for parameter in step.rewritten)
+    return {parameter for parameter, count in times.items() if 2 * count > len(looked_at) > 2}
 
 
 def _is_control(trace: Trace, optimizer: int) -> bool:
@@ -218,7 +226,8 @@ RULE = Rule(
         "A warm-up that starts at 0 and rises at once; one that holds everything at 0 for a while is a warning. Where "
         "a scheduler has hardly stepped within the run, the rate may still rise, and nothing is said. A single group "
         "that is held at 0 beside others that learn is only a warning. A run at rate 0 before or after others of the "
-        "same lines is their control; where a loop may still bring these others, it is a warning."
+        "same lines is their control; where a loop may still bring these others, it is a warning. Parameters that get "
+        "new values between the steps, as from another rank."
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped),
     examine=examine,

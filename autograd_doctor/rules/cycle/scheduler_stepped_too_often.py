@@ -26,6 +26,8 @@ _GOES_ON = 0.1
 """Of what the rates added up to before, as much in as many steps: 1 / t leaves a seventh, a decay that ends 1 to 5%."""
 _FEWEST_SAMPLES = 4
 """Of a batch: any length is a multiple of one, two or three."""
+_FEWEST_PASSES = 3
+"""Of a run, that a schedule has as many steps as."""
 _PARTIAL = 0.05
 """Of the steps, those that were taken since the last epoch ended."""
 Calls = list[SchedulerStepped]
@@ -41,7 +43,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             others = [first for first, *_ in by_scheduler.values() if first.optimizer == calls[-1].optimizer]
             taken_over = [first.step for first in others if first is not calls[0] and first.step >= calls[-1].step]
             last = min([_last_step(trace, calls[-1].optimizer, steps), *taken_over])
-            seen = _collapsed(calls, last, tunables) or _will_collapse(trace, calls, tunables)
+            seen = (
+                _collapsed(calls, last, tunables)
+                or _will_collapse(trace, calls, tunables)
+                or _counts_passes(trace, calls)
+            )
             advice = "once per epoch, after its last batch"
         else:
             seen = _crawls(trace, calls) or _crawled(trace, calls)
@@ -189,6 +195,18 @@ def _outlasts(trace: Trace, calls: Calls) -> str:
         samples = {total.passes * rows for rows in (total.length * size, total.samples) if rows}
         if size >= _FEWEST_SAMPLES and length in samples:
             return f"it is stepped {pace} of {size} and {length} steps long, which is as many as {passes} samples"
+    return ""
+
+
+def _counts_passes(trace: Trace, calls: Calls) -> str:
+    """The program came to its end, and its schedule is as long as the run has passes over a loader, and was stepped for
+    each batch of them."""
+    length, taken = calls[0].length, calls[-1].count - calls[0].count
+    if not trace.ended_by_itself or length is None or length < _FEWEST_PASSES:
+        return ""
+    for total in trace.of(PassesCounted):
+        if total.passes == length and total.batches == taken >= 2 * length:
+            return f"it is stepped at every batch and {length} steps long, which is as many as the run has passes"
     return ""
 
 
@@ -366,8 +384,8 @@ RULE = Rule(
         "The rate after each call of a scheduler, the number of calls per optimizer step, and the lengths of the "
         "schedule and of the loader. It is a fault if the rate comes to nearly nothing while at least as many steps "
         "follow, or will do so early in the first epoch; if a schedule whose length is that of whole epochs of "
-        "batches is stepped once per epoch; or if one that is as long as the whole run has samples, or batches, is "
-        "stepped more rarely until the end of the run."
+        "batches is stepped once per epoch; or, in a run that has come to its end, if one that is as long as the run "
+        "has samples, or batches, was stepped more rarely, or one that is as long as it has epochs for each batch."
     ),
     why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
     fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",

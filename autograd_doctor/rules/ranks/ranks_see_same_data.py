@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events.replicas import BatchTrained, ReplicasMet, ReplicasRead
+from autograd_doctor.events.replicas import BatchTrained, ReplicasMet, ReplicasRead, WholeSetTrained
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Ranks
@@ -20,10 +20,44 @@ def examine_ranks(ranks: Ranks, tunables: Tunables) -> Iterator[Finding]:
     for model in replicas(ranks):
         if not _share_gradients(model):
             continue
-        for group in _groups(model):
+        groups = [group for group in _groups(model) if len(group) > 1]
+        for group in groups:
             different = {trained[group[0]].given for trained in model.batches.values()}
-            if len(group) > 1 and len(different) >= tunables["minimum_steps"]:
+            if len(different) >= tunables["minimum_steps"]:
                 yield _finding(model, group)
+        if not groups and not any(each.shared for by_rank in model.batches.values() for each in by_rank):
+            yield from _of_whole_sets(ranks, model)
+
+
+def _of_whole_sets(ranks: Ranks, model: Replicas) -> Iterator[Finding]:
+    """Data sets that each of the ranks goes through as a whole, in an order of its own."""
+    held = [{_of_set(each): each for each in by_rank} for by_rank in model.whole_sets]
+    over = all(ranked.trace.ended_by_itself for ranked in ranks.all)
+    for key, first in held[0].items():
+        alike = [each[key] for each in held if key in each]
+        if len(alike) == len(model.ranks) and first.shuffles:
+            yield _on_whole_set(model, first, is_over=over and all(each.ended for each in alike))
+
+
+def _of_set(trained: WholeSetTrained) -> tuple[object, ...]:
+    return trained.location, trained.loader, trained.samples, trained.stored
+
+
+def _on_whole_set(model: Replicas, trained: WholeSetTrained, *, is_over: bool) -> Finding:
+    """is_over: no pass was left in the middle, as those are that go on for ever."""
+    return RULE.finding(
+        f"each of {plural(len(model.ranks), 'rank')} goes through all {trained.samples:,} samples"
+        f"{f' of `{trained.loader}`' if trained.loader else ''} in an order of its own: an epoch takes as long as on "
+        "one rank, and counts each sample as often as there are ranks",
+        subject=trained.loader or model.met.model,
+        location=trained.location,
+        help=_help(has_loader=True),
+        severity="warning" if is_over else "info",
+        confidence="medium",
+        evidence={"samples": trained.samples, "passes": trained.passes, "ranks": len(model.ranks)},
+        step_first=1,
+        ranks=model.ranks,
+    )
 
 
 def _groups(model: Replicas) -> list[list[int]]:
@@ -173,15 +207,18 @@ RULE = Rule(
     observes="What modules are called with, what loaders gave, and the losses of the first recorded steps of a model "
     "whose gradients `DistributedDataParallel`, `fully_shard` or the program averages over ranks: equal to the last "
     "bit on several of them, in each step that was compared, while batches differ from step to step; in whatever order "
-    "the samples come.",
+    "the samples come. And loaders over the same data set, of which each rank goes through all samples in an order of "
+    "its own.",
     why="The average of equal gradients is that of one rank: several ranks learn what one would, and an epoch is as "
     "long as without them.",
     fix="Give each rank its part of the data: a `DistributedSampler`, a seed by rank, or a part of a stream.",
     fine="The same samples with other augmentation on each rank, ranks that take their part of a batch themselves, "
     "also inside of a model (tensor, sequence and context parallelism), targets of their own, models of their own, "
-    "evaluation, and one batch that stays the same. The same samples in another order are not found where layers draw "
-    "at random, nor are shards compared over more than one dimension of ranks.",
-    needs=(BatchTrained, ReplicasMet, ReplicasRead),
+    "evaluation, and one batch that stays the same. A whole set on each rank, in orders of their own, is a warning, "
+    "and an info where a pass was left before its end, as of loaders that begin anew for ever. The same samples in "
+    "another order are not found where layers draw at random, nor are shards compared over more than one dimension of "
+    "ranks.",
+    needs=(BatchTrained, ReplicasMet, ReplicasRead, WholeSetTrained),
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good,),

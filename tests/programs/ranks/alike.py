@@ -536,6 +536,20 @@ def rank_zero_steps_for_all(rank: int) -> None:
             dist.broadcast(parameter.data, 0)
 
 
+@case
+def stepped_by_rank_zero(rank: int) -> None:
+    """The other steps with a rate of zero, and takes the weights of rank 0 after each step."""
+    model = DistributedDataParallel(network())
+    data_of(rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0 if rank else 0.05)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        optimizer.step()
+        for parameter in model.parameters():
+            dist.broadcast(parameter.data, 0)
+
+
 def work(rank: int, names: list[str], meeting: str) -> None:
     dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=2)
     for name in names:

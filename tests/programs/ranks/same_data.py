@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+import torch.distributed._functional_collectives as functional
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -96,6 +97,31 @@ def drawn_alike(rank: int) -> None:
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), y).backward()  # <- drawn_alike
         optimizer.step()
+
+
+@case
+def whole_set(rank: int) -> None:
+    """Each rank shuffles all of it by a seed of its own."""
+    model = DistributedDataParallel(network())
+    optimizer = adam(model)
+    own = loader(shuffle=True, generator=torch.Generator().manual_seed(rank))
+    for _ in range(2):
+        for x, y in own:  # <- whole_set
+            step(model, optimizer, x, y)
+
+
+@case
+def whole_set_for_ever(rank: int) -> None:
+    model = DistributedDataParallel(network())
+    optimizer = adam(model)
+    own = loader(shuffle=True, generator=torch.Generator().manual_seed(rank))
+
+    def batches() -> Iterator[Any]:
+        while True:
+            yield from own  # <- whole_set_for_ever
+
+    for _, (x, y) in zip(range(len(own) + 3), batches(), strict=False):
+        step(model, optimizer, x, y)
 
 
 @case
@@ -205,6 +231,21 @@ def epoch_never_set(rank: int) -> None:
 
 
 @case
+def half_of_the_set(rank: int) -> None:
+    """Each rank has its half, and evaluates on all."""
+    model = DistributedDataParallel(network())
+    optimizer = adam(model)
+    x, y = points().tensors
+    half = DataLoader(TensorDataset(x[rank::2], y[rank::2]), batch_size=8, shuffle=True)
+    for _ in range(2):
+        for pair in half:
+            step(model, optimizer, *pair)
+        with torch.no_grad():
+            for given, wanted in loader():
+                nn.functional.mse_loss(model(given), wanted)
+
+
+@case
 def sampled_by_rank(rank: int) -> None:
     model = DistributedDataParallel(network())
     optimizer = adam(model)
@@ -295,6 +336,12 @@ class _Sum(torch.autograd.Function):
         return gradients[0]
 
 
+class _FunctionalSum(_Sum):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> Any:
+        return functional.wait_tensor(functional.all_reduce(x.contiguous(), "sum", dist.group.WORLD))
+
+
 @case
 def part_of_the_sequence(rank: int) -> None:
     """All ranks embed the whole, go on with their part of the hidden values, and add up their losses."""
@@ -375,6 +422,42 @@ def whole_part_in_each_step(rank: int) -> None:
     for _ in range(STEPS):
         for x, y in batches:
             step(model, optimizer, x, y)
+
+
+@case
+def parts_of_a_layer_by_torch(rank: int) -> None:
+    """Tensor parallelism behind a layer that both ranks hold and average, which has an optimizer of its own."""
+    front = nn.Linear(4, 4)
+    layers = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+    parallelize_module(layers, init_device_mesh("cpu", (2,)), plan)
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.05) for each in (front, layers)]
+    for x, y in loader():
+        front.zero_grad()
+        layers.zero_grad()
+        nn.functional.mse_loss(layers(front(x)), y).backward()
+        for parameter in front.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= 2
+        for optimizer in optimizers:
+            optimizer.step()
+
+
+@case
+def parts_summed_by_a_functional_collective(rank: int) -> None:
+    """A replicated layer before parts that each rank has of the next ones."""
+    front = network()[0]
+    torch.manual_seed(10 + rank)
+    own = nn.Linear(8, 1)
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.02) for each in (front, own)]
+    for x, y in loader():
+        front.zero_grad()
+        own.zero_grad()
+        nn.functional.mse_loss(_FunctionalSum.apply(own(front(x).tanh())), y).backward()
+        for parameter in front.parameters():
+            dist.all_reduce(parameter.grad)
+        for optimizer in optimizers:
+            optimizer.step()
 
 
 @case

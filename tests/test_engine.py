@@ -317,6 +317,13 @@ def test_a_cause_is_as_severe_as_what_followed_from_it() -> None:
     assert report.exit_code == ExitCode.FINDINGS
 
 
+def test_what_is_only_worth_knowing_causes_no_fault() -> None:
+    remark = finding_rule("AD406", severity="info", folds=("AD401",))
+    report = judged(training(), remark, finding_rule("AD401"))
+    assert [(each.code, each.severity) for each in report.findings] == [("AD401", "error"), ("AD406", "info")]
+    assert codes(judged(training(), remark, finding_rule("AD401", severity="info"))) == ["AD406"]
+
+
 # ----------------------------------------------------------------------------------------------------- suppressions
 
 

@@ -74,7 +74,9 @@ def _causes(findings: Sequence[Finding], folds: Mapping[str, tuple[str, ...]]) -
     # The least important first: of two faults that fold each other, the more important one must stay.
     for position in reversed(range(len(findings))):
         for candidate, other in enumerate(findings):
-            follows = findings[position].code in folds.get(other.code, ())
+            # What is only worth knowing is no fault that others could follow from.
+            is_no_fault = other.severity == "info" and findings[position].severity != "info"
+            follows = not is_no_fault and findings[position].code in folds.get(other.code, ())
             if follows and _share_parameters(findings[position], other) and _root(candidate, causes) != position:
                 causes[position] = candidate
                 break

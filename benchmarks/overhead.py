@@ -70,7 +70,7 @@ def tiny_mlp() -> Workload:
 
 def loader() -> Workload:
     """The same from a loader, in the first pass over its data, in which every sample is new."""
-    data = TensorDataset(torch.randn(8192, 32), torch.randint(0, 10, (8192,)))
+    data = TensorDataset(torch.randn(65_536, 32), torch.randint(0, 10, (65_536,)))
     model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 
     def make() -> Step:

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import JOINS, REGRESSION
+from autograd_doctor.operations import BY_DIFFERENCE, JOINS
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.live_values import LiveOp, LiveValue, tensor_of
 from autograd_doctor.reading.places import Place, locate
@@ -28,7 +28,6 @@ from autograd_doctor.tape import Op, Value, behind
 
 _LEAVES_OUT = frozenset({"masked_fill", "mul", "where"})
 _ENTERED_BY = frozenset({"addmm", "cat", "conv1d", "conv2d", "gru", "linear", "lstm", "matmul"})
-_COMPARING = REGRESSION | {"sub"}
 _LEAST, _MOST = 8, 2**12
 """Rows of a target."""
 _MOST_KEYS = 2**15
@@ -70,7 +69,7 @@ class LeftOutPredictions(LossQuery):
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         for op in behind(roots) if self._kept else ():
-            if op.name in _COMPARING and len(op.live) == 1 and len(op.plain) == 1:
+            if op.name in BY_DIFFERENCE and len(op.live) == 1 and len(op.plain) == 1:
                 self._compared(op, op.live[0], behind(op.plain, live=False))
 
     def _compared(self, op: Op, prediction: Value, target: list[Op]) -> None:

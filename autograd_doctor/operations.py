@@ -159,6 +159,8 @@ def _where(**facts: object) -> frozenset[str]:
 CLASSES = _where(over_classes=True)
 BY_ELEMENT = _where(by_element=True)
 REGRESSION = _where(expects="values", by_element=True, never_negative=True, compares=True)
+BY_DIFFERENCE = REGRESSION | {"sub"}
+"""Those that compare two values element by element, as the tape names them."""
 DISTANCES = REGRESSION | DIFFERENCES
 """Losses that compare by value, and the differences that those written by hand begin with."""
 COMPARING = _where(compares=True)

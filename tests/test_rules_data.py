@@ -11,6 +11,7 @@ from traces import at, examined, targets_seen
 
 from autograd_doctor.events.data import (
     BatchRepeated,
+    FieldsTurned,
     InputsAlike,
     MaskedOut,
     RowsCompared,
@@ -24,11 +25,13 @@ from autograd_doctor.events.data import (
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BatchDrawn
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules.data import (
     all_targets_ignored,
     class_imbalance,
     constant_data,
     dataset_changes_under_reading,
+    inputs_and_targets_misaligned,
     reseeded_every_step,
     same_batch_every_step,
     samples_never_drawn,
@@ -80,6 +83,18 @@ def test_a_line_that_goes_on_with_another_loader_overfits_one_batch_first() -> N
     assert examined(rule, repeated(how="new pass"), drawn, FINISHED) == []
     elsewhere = BatchDrawn(loader=1, name="loader", location=at(30), pass_number=1, batches=8, length=8, ended=True)
     assert len(examined(rule, repeated(how="new pass"), elsewhere, FINISHED)) == 1
+
+
+def test_pictures_that_are_turned_without_their_targets() -> None:
+    def turned(apart: int, targets: int) -> list[Finding]:
+        seen = {"given": 0, "target": 1, "compared": 40, "samples": 24}
+        event = FieldsTurned(step=9, location=at(5), name="loader", apart=apart, targets=targets, **seen)
+        return examined(inputs_and_targets_misaligned.RULE, event)
+
+    (finding,) = turned(20, 24)
+    assert "20 of 40" in finding.message
+    assert not turned(2, 24)
+    assert not turned(20, 1)
 
 
 def seeded(**more: Any) -> SeedRepeated:

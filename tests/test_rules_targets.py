@@ -9,7 +9,13 @@ from traces import at, backward, examined, in_order, steps
 
 from autograd_doctor.events.connectivity import FlatDerivative
 from autograd_doctor.events.data import TargetScaleSeen, TargetsSeen
-from autograd_doctor.events.losses import BootstrappedBesideMark, NoiseApart, PositivesCompared, ReductionsMixed
+from autograd_doctor.events.losses import (
+    BootstrappedBesideMark,
+    NoiseApart,
+    PositivesCompared,
+    PredictionsLeftOut,
+    ReductionsMixed,
+)
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.connectivity import second_derivative_zero
 from autograd_doctor.rules.data import unnormalised_target
@@ -152,12 +158,13 @@ def test_noise_of_another_draw_in_several_steps() -> None:
     assert examined(noise_of_another_draw.RULE, trained, apart(0)) == []
 
 
-def marked(*ones: int, keeps: bool = False) -> list[Finding]:
+def marked(*ones: int, keeps: bool = False, left_out: PredictionsLeftOut | None = None) -> list[Finding]:
     places = {"location": at(7), "compared_at": at(9), "mark_at": at(3)}
-    events = [
+    events: list[Any] = [
         BootstrappedBesideMark(step=step, name="target", values=32, ones=count, keeps=keeps, **places)
         for step, count in enumerate(ones)
     ]
+    events += [left_out] if left_out is not None else []
     return examined(terminal_states_bootstrapped.RULE, in_order(steps(4, {0: 1.0}), events))
 
 
@@ -175,6 +182,26 @@ def test_marks_that_keep_a_prediction_and_are_seldom_there() -> None:
     assert not marked(3, keeps=True)
     assert not marked(0, 0, 0, keeps=True)
     assert not marked(9, 9, 9, keeps=True)
+
+
+def left_out(kept: int, kept_followed: int, left_out: int, left_out_followed: int) -> PredictionsLeftOut:
+    rows = {"kept": kept, "kept_followed": kept_followed, "left_out": left_out, "left_out_followed": left_out_followed}
+    return PredictionsLeftOut(step=3, location=at(7), compared_at=at(9), **rows)
+
+
+def test_predictions_that_are_kept_where_nothing_comes() -> None:
+    (finding,) = marked(left_out=left_out(50, 0, 206, 122))
+    assert "in 50 of 256 rows" in finding.message
+    for few in (left_out(50, 1, 206, 122), left_out(6, 0, 206, 122), left_out(50, 0, 206, 3), left_out(0, 0, 0, 0)):
+        assert not marked(left_out=few)
+
+
+def test_what_the_data_tell_goes_before_the_share_of_ones() -> None:
+    (finding,) = marked(0, 3, 1, keeps=True, left_out=left_out(50, 0, 206, 122))
+    assert "in 50 of 256 rows" in finding.message
+    assert not marked(0, 3, 1, keeps=True, left_out=left_out(4, 2, 92, 30))
+    (finding,) = marked(0, 3, 1, keeps=True, left_out=left_out(4, 0, 92, 0))
+    assert "in 4 of 96 rows" in finding.message
 
 
 # ------------------------------------------------------------------------------------------------------- AD718, AD225

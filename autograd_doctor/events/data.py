@@ -245,6 +245,24 @@ class GeneratorCopied(Event, frozen=True):
     passes: int
 
 
+class FieldsTurned(Event, frozen=True):
+    """Samples of a loader came again: pictures that a model was given, and those that its output was compared with.
+
+    location: the line that built the loader. given, target: which tensors of its batches. compared: how often both were
+    the same as before, or turned over. apart: how often one was turned in another way than the other. samples, targets:
+    of how many, and how many different targets these have.
+    """
+
+    location: Location | None
+    name: str
+    given: int
+    target: int
+    compared: int
+    apart: int
+    samples: int
+    targets: int
+
+
 class RowsNeverDrawn(Event, frozen=True):
     """Rows of a tensor were drawn by random indices from a range that leaves some out, and nothing else took those.
 

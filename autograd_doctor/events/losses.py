@@ -235,6 +235,21 @@ class BootstrappedBesideMark(Event, frozen=True):
     keeps: bool = False
 
 
+class PredictionsLeftOut(Event, frozen=True):
+    """A bootstrapped target leaves the prediction out in some rows, and keeps it in others.
+
+    location: where it is left out. followed: rows of each kind whose next state is, bit for bit, one that the other
+    side of the loss was computed from, in any step that was looked at: after those, something came.
+    """
+
+    location: Location | None
+    compared_at: Location | None
+    kept: int
+    kept_followed: int
+    left_out: int
+    left_out_followed: int
+
+
 class EntropyInLoss(Event, frozen=True):
     """A loss with log-probabilities weighted by what came of a draw holds the entropy of a distribution, too.
 

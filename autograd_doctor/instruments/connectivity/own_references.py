@@ -12,6 +12,7 @@ from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.operations import BY_DIFFERENCE
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.tensor_facts import readable
@@ -20,7 +21,6 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Op, Value, behind, numbers_in
 
-_COMPARING = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss", "sub"})
 _OF_UPDATES = frozenset({"clamp", "exp"})
 """What is made of a difference that grows with the updates on one batch: a ratio, or a change that is bounded."""
 
@@ -42,7 +42,7 @@ class OwnReferences(LossQuery):
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
-        self.listen(self._tape.recorded, self._compared, names=_COMPARING)
+        self.listen(self._tape.recorded, self._compared, names=BY_DIFFERENCE)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:

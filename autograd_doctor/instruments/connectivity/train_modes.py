@@ -52,6 +52,10 @@ class TrainModes(Instrument):
         """The line that last set the mode of a module, None if no line did."""
         return locate(self._set_at.get(module))
 
+    def was_set(self, module: nn.Module) -> bool:
+        """Whether a call of `train()` or `eval()` ever came to a module, by itself or through one that holds it."""
+        return module in self._set_at
+
     def became_root(self, module: nn.Module, number: int) -> None:
         if module not in self._announced:
             self._announced.put(module, number)

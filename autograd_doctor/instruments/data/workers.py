@@ -41,7 +41,11 @@ class _Batch(NamedTuple):
 
 @dataclass
 class _Rounds:
-    """The batches of a loader with several workers, in rounds in which each has its turn."""
+    """The batches of a loader with several workers, in rounds in which each has its turn.
+
+    backwards: how many there had been when the last batch of the pass came. taught: whether there ever was one between
+    two batches, None where no pass has had two.
+    """
 
     name: str
     dataset: str
@@ -50,6 +54,14 @@ class _Rounds:
     set_up: bool
     running: list[_Batch] = field(default_factory=list)
     whole: list[list[_Batch]] = field(default_factory=list)
+    backwards: int | None = None
+    taught: bool | None = None
+
+    def came(self, backwards: int) -> None:
+        """The next batch did, after so many of them."""
+        if self.backwards is not None:
+            self.taught = bool(self.taught) or backwards > self.backwards
+        self.backwards = backwards
 
     @property
     def alike(self) -> int:
@@ -73,7 +85,8 @@ class Workers(Instrument):
     """Compares the batches of the first rounds. Workers take turns, in their order.
 
     What workers draw nobody sees: where reading a sample draws from a generator of the data set's own, each draws the
-    numbers that the others draw. A `worker_init_fn` may have seen to it.
+    numbers that the others draw. A `worker_init_fn` may have seen to it. Where nothing learns from batch to batch, they
+    are to be the same in each pass, so that passes can be compared.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (WorkersAlike, GeneratorCopied)
@@ -115,7 +128,10 @@ class Workers(Instrument):
                 )
 
         for copied in self._copied.values():
-            self._tell([each for each in copied if not self._is_shared(each)])
+            self._tell([each for each in copied if not (self._is_evaluated(each) or self._is_shared(each))])
+
+    def _is_evaluated(self, copied: _Copied) -> bool:
+        return self._loaders[copied.loader].taught is False
 
     def _is_shared(self, copied: _Copied) -> bool:
         """Whether loaders that run side by side draw from it: what is alike in both of them is to be alike."""
@@ -165,7 +181,7 @@ class Workers(Instrument):
             name, dataset = self._sources.names.get(number, ""), type(loader.dataset).__name__
             is_stream, is_set_up = loader._dataset_kind == _DatasetKind.Iterable, loader.worker_init_fn is not None
             rounds = self._loaders[number] = _Rounds(name, dataset, loader.num_workers, is_stream, is_set_up)
-        rounds.running = []
+        rounds.running, rounds.backwards = [], None
         self._running.put(began.iterator, rounds)
 
     def _indexed(self, drawn: IndexDrawn) -> None:
@@ -182,6 +198,8 @@ class Workers(Instrument):
     def _drawn(self, asked: BatchAsked) -> None:
         self._begun.clear()
         rounds = self._running.get(asked.iterator)
+        if rounds is not None:
+            rounds.came(self._course.backwards)
         if rounds is None or len(rounds.whole) >= _MOST_ROUNDS:
             return
         _, asked_for = self._asked_for.get(asked.iterator) or (None, None)

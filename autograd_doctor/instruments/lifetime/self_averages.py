@@ -58,7 +58,8 @@ class SelfAverages(Instrument):
     for that if it is older than the last value that the parameter was given; where a line copies other values into
     other parameters as well, some of a model are shared, and all is well. One that was made of its parameter in an
     earlier step proves it at once, if by the end of the run its line has brought nothing else back: weights that are
-    swapped by their storage keep their own, and may be told twice to take it back.
+    swapped by their storage keep their own, and may be told twice to take it back. Where the alias itself is what
+    changes, as master weights of a model that has their precision already, nothing was to be undone.
 
     A module that was copied without its parameters holds those of the original: what is loaded from that, or averaged
     with it, is there already. One with buffers of its own may be loaded for their sake.
@@ -126,17 +127,18 @@ class SelfAverages(Instrument):
 
     def _loading(self, load: StateLoad) -> None:
         taken_from = self._taken_from.get(load.state)
-        if not self._course.steps or taken_from is None or taken_from() is load.module:
+        if not self._course.steps or (taken_from is not None and taken_from() is load.module) or not _is_its_own(load):
             return
-        held = {name: region_of(parameter) for name, parameter in parameters_in(load.module)}
-        kept = {name: region_of(buffer) for name, buffer in buffers_in(load.module) if name in load.state}
-        given = {name: region_of(load.state[name]) for name in (*held, *kept) if name in load.state}
-        if held and held | kept == given and None not in given.values():
-            for _, parameter in parameters_in(load.module):
-                number = self._parameters.get(parameter)
-                if number is not None:
-                    key: tuple[Place | None, How] = (place(), "loaded")
-                    self._met.setdefault(key, ([], self._shared.get(parameter)))[0].append(number)
+        for name, parameter in parameters_in(load.module):
+            number = self._parameters.get(parameter)
+            kept = self._tensors.get(load.state[name])
+            if number is None:
+                continue
+            if taken_from is not None:
+                key: tuple[Place | None, How] = (place(), "loaded")
+                self._met.setdefault(key, ([], self._shared.get(parameter)))[0].append(number)
+            elif kept is not None and kept.born < self._since:
+                self._return(place(), number, kept)
 
     def _averaged(self, op: Op) -> None:
         """What is written to a parameter is an average of it with itself."""
@@ -173,8 +175,9 @@ class SelfAverages(Instrument):
             self._brought.add(operation.place)
             self._written[number] = next_order()
         elif (kept := self._tensors.get(source)) is None or kept.born < self._written.get(number, self._since):
-            self._meet(operation, "put back", number, kept.created_at if kept is not None else None)
-            self._return(operation, number, kept)
+            if number in self._written or self._optimizers.holds(number):
+                self._meet(operation, "put back", number, kept.created_at if kept is not None else None)
+            self._return(operation.place, number, kept)
 
     def _replacing(self, operation: Operation) -> None:
         """A parameter is about to be given a tensor as its storage, which may be the one that it has."""
@@ -186,12 +189,12 @@ class SelfAverages(Instrument):
         if not _is_in_place(target, source):
             self._brought.add(operation.place)
         elif kept is not None and kept.born < self._since:
-            self._return(operation, number, kept)
+            self._return(operation.place, number, kept)
 
-    def _return(self, operation: Operation, number: int, kept: Provenance | None) -> None:
+    def _return(self, where: Place | None, number: int, kept: Provenance | None) -> None:
         """Parameters that rest are what they were when they were kept."""
         if kept is not None and kept.alias_of == number and self._learns(number):
-            returned = self._returned.setdefault(operation.place, _Return(kept.created_at))
+            returned = self._returned.setdefault(where, _Return(kept.created_at))
             returned.step = self._course.steps
             returned.parameters.add(number)
 
@@ -264,6 +267,14 @@ def _is_in_place(target: torch.Tensor, source: torch.Tensor) -> bool:
     """Whether what is given to a tensor lies where the tensor does."""
     region = region_of(target)
     return region is not None and region_of(source) == region
+
+
+def _is_its_own(load: StateLoad) -> bool:
+    """Whether a state holds the parameters of the module themselves, and of its buffers no others."""
+    held = {name: region_of(parameter) for name, parameter in parameters_in(load.module)}
+    kept = {name: region_of(buffer) for name, buffer in buffers_in(load.module) if name in load.state}
+    given = {name: region_of(load.state[name]) for name in (*held, *kept) if name in load.state}
+    return bool(held) and held | kept == given and None not in given.values()
 
 
 def _averages_itself(op: Op, before: Value) -> bool:

@@ -331,6 +331,11 @@ class ModuleCalls(Instrument):
         ran = (module for module, mode, _ in root.ran.values() if mode == training)
         return [module for module in ran if depends_on_mode(module) or self._functional_modes.depends(module)]
 
+    def _unreached(self, root: nn.Module, ran: list[nn.Module]) -> int:
+        """How many of those that ran the root's `eval()` does not come to, nor any line that sets their mode."""
+        reached = {id(module) for _, module in modules_in(root)} if ran else ()
+        return sum(id(module) not in reached and not self._train_modes.was_set(module) for module in ran)
+
     def _switched_by_torch(self) -> bool:
         switch = self._grad_modes.switch
         return switch is None or switch.form == "framework"
@@ -384,6 +389,7 @@ class ModuleCalls(Instrument):
                 in_train=self._register.names(root.module, in_train),
                 statistics_moved=self._register.names(root.module, moved),
                 rewritten_norms=self._register.names(root.module, self._norm_values.changed(moved)),
+                unreached=0 if conditions.training else self._unreached(root.module, in_train),
                 builds_graph=builds_graph,
                 mode_set_at=self._train_modes.set_at(odd),
                 written_parameters=written.parameters,

@@ -13,7 +13,7 @@ from autograd_doctor.events.connectivity import (
 )
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen
-from autograd_doctor.findings import Finding, Location
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
@@ -28,6 +28,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         is_meant = _on_purpose(trace, training, passes) or _only_shown(trace, module, passes)
         if _trained(trace, module) and not is_meant:
             yield from _finding(trace, module, passes, training)
+    yield from _unreached(trace)
     heedless: dict[Location | None, ModeNotHeeded] = {}
     idle = _idle_in_eval_mode(trace)
     for told in trace.of(ModeNotHeeded):
@@ -70,11 +71,12 @@ def _only_shown(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
     """Whether batch statistics are those of all that the module does, and nothing scores what it gives.
 
     So are previews of a generator drawn, whose samples are made in train mode throughout. A score of weights that were
-    adapted to a few samples needs these, too: running statistics are those of no such weights.
+    adapted to a few samples needs these, too: running statistics are those of no such weights. Dropout may be the noise
+    of a generator that another network judges.
     """
-    if any(event.module == module and not event.training for event in trace.of(ForwardRan)):
+    if _knows_eval_mode(trace, module):
         return False
-    if any(set(event.in_train) - set(event.statistics_moved) for event in passes):
+    if any(set(event.in_train) - set(event.statistics_moved) for event in passes) and not _is_judged(trace, module):
         return False
     where = {(event.location, event.grad_enabled) for event in passes}
     of_module = [event for event in trace.of(IdleOutputSeen) if event.module == module]
@@ -82,6 +84,19 @@ def _only_shown(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
     places = {event.location for event in seen}
     scored = any(event.compared and not event.borrowed for event in seen)
     return all(event.location in places for event in passes) and not scored
+
+
+def _knows_eval_mode(trace: Trace, module: int) -> bool:
+    return any(event.module == module and not event.training for event in trace.of(ForwardRan))
+
+
+def _is_judged(trace: Trace, module: int) -> bool:
+    """Whether it learns through a network that learns without it, too, as a generator does from a discriminator."""
+    mine = set(trace.module_parameters(module))
+    reached = [set(event.reached) for event in trace.of(BackwardRan)]
+    through = {parameter for each in reached if each & mine for parameter in each - mine}
+    alone = {parameter for each in reached if not each & mine for parameter in each}
+    return bool(through & alone & trace.optimized)
 
 
 def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list[ForwardRan]) -> Iterator[Finding]:
@@ -97,6 +112,9 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
         return
     moved = sorted({part for event in passes for part in event.statistics_moved})
     active = [part for part in first.in_train if part not in moved]
+    notes = () if rare else ("it runs so in most training steps, which pseudo labels and rollouts do by design",)
+    if active and _is_judged(trace, module) and not _knows_eval_mode(trace, module):
+        rare, notes = False, ("it is never in eval mode, which generators whose dropout is their noise are by design",)
     effects = [f"statistics of {_listed(moved)} moved"] if moved else []
     effects += [f"{_listed(active)} {'was' if len(active) == 1 else 'were'} in train mode"] if active else []
     how = (
@@ -116,7 +134,50 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
             "steps_with_such_a_pass": len({event.step for event in passes}),
             "training_steps": len(steps),
         },
-        notes=() if rare else ("it runs so in most training steps, which pseudo labels and rollouts do by design",),
+        notes=notes,
+        step_first=first.step,
+        step_count=len(passes),
+    )
+
+
+def _unreached(trace: Trace) -> Iterator[Finding]:
+    """Trained modules that a root calls and does not register, so that its `eval()` passes them by."""
+    by_root: dict[int, list[ForwardRan]] = {}
+    for event in trace.of(ForwardRan):
+        if event.unreached and trace.is_evaluation(event):
+            by_root.setdefault(event.module, []).append(event)
+    for root, passes in by_root.items():
+        hidden = [seen for seen in _within(trace, root) if seen.mode_dependent and _trained(trace, seen.module)]
+        if hidden:
+            yield _out_of_reach(trace, root, hidden, passes)
+
+
+def _within(trace: Trace, root: int) -> Iterator[ModuleSeen]:
+    """What was called inside a module, at any depth, and is registered nowhere in it."""
+    waiting, found = [root], set()
+    while waiting:
+        parent = waiting.pop()
+        for seen in trace.of(ModuleSeen):
+            if seen.parent == parent and seen.module not in found:
+                found.add(seen.module)
+                waiting.append(seen.module)
+                if not seen.registered:
+                    yield seen
+
+
+def _out_of_reach(trace: Trace, root: int, hidden: list[ModuleSeen], passes: list[ForwardRan]) -> Finding:
+    name, first = trace.module_name(root), passes[0]
+    held = [seen.holder or seen.name for seen in hidden]
+    parts = [part for seen in hidden for part in seen.mode_dependent]
+    verb = "is" if len(held) == 1 else "are"
+    return RULE.finding(
+        f"`{name}` was evaluated in eval mode, and {_listed(held)}, which it does not register, {verb} in train mode "
+        f"still: {_listed(parts)} ran as in training",
+        subject=held[0],
+        location=first.location,
+        help="make them attributes of the module, or an `nn.ModuleList`, so that `eval()` reaches them",
+        evidence={"in_train_mode": parts[:20], "steps_with_such_a_pass": len({event.step for event in passes})},
+        related=tuple(Related("kept here", where) for where in dict.fromkeys(seen.kept_at for seen in hidden) if where),
         step_first=first.step,
         step_count=len(passes),
     )
@@ -319,7 +380,8 @@ RULE = Rule(
     title="evaluation ran in train mode",
     observes="Passes without gradients of a model that is being trained, with dropout active or while the running "
     "statistics of batch-norm moved; with gradients on, those that no backward comes through, and whose outputs are "
-    "compared with data. In eval mode, too, functions that were active because nobody told them the mode.",
+    "compared with data. In eval mode, too, functions that were active because nobody told them the mode, and trained "
+    "modules that the evaluated one calls and does not register, whose mode nothing ever set.",
     why="The score is that of a crippled model, it differs from run to run, and the validation data leak into the "
     "statistics that the model keeps.",
     fix="Call `model.eval()` before evaluation and `model.train()` after it; hand the mode on to functions.",
@@ -327,8 +389,9 @@ RULE = Rule(
     "such layers. Inputs that come again before the next step: several times at one line, as for Monte-Carlo "
     "dropout, in eval mode as well, or in a pass that trains. Outputs that have a part in a loss, or choose "
     "samples to train on. Previews of a network that uses batch statistics everywhere: it is never in eval mode, "
-    "and what it gives is compared with nothing, or made with weights that were adapted for it. A pass in nearly "
-    "every training step is only an `info`.",
+    "and what it gives is compared with nothing, or made with weights that were adapted for it; the same with dropout "
+    "in a generator, which learns through a network that also learns without it, and where a score of it is only an "
+    "`info`. So is a pass in nearly every training step.",
     needs=(
         BackwardRan,
         ForwardRan,

@@ -152,8 +152,9 @@ RULE = Rule(
     "divided, gives each of them the same samples: so many workers, so many times the same.",
     fix="Seed per worker, and divide streams among workers.",
     fine="Samples that differ by their index, data sets that are all one sample, and batches that a sampler asks for "
-    "more than once. Generators that a `worker_init_fn`, or the code that reads samples, may have seeded, or that "
-    "loaders which are drawn from side by side share.",
+    "more than once. Generators that a `worker_init_fn`, or the code that reads samples, may have seeded, that "
+    "loaders which are drawn from side by side share, or whose numbers nothing learns from: those of an evaluation are "
+    "to be the same in each.",
     needs=(GeneratorCopied, WorkersAlike),
     examine=examine,
     folds=("AD701",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import no_type_check
 
-from autograd_doctor.events.data import LabelsLost, PairsMisaligned, SamplesMisordered
+from autograd_doctor.events.data import FieldsTurned, LabelsLost, PairsMisaligned, SamplesMisordered
 from autograd_doctor.events.losses import TargetsAhead
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
@@ -27,6 +27,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _collated(first, 1 + len(others))
     told = {event.location for event in causes.values()}
     yield from (_lost(event) for event in trace.of(LabelsLost) if event.location not in told)
+    turned = [event for event in trace.of(FieldsTurned) if _is_turned(event, int(tunables["turned"]))]
+    yield from map(_turned, {event.location: event for event in reversed(turned)}.values())
     shifted = {event.module: event for event in trace.of(TargetsAhead)}
     nearer = {event.module for event in trace.of(TargetsAhead) if event.ahead < _TWICE}
     for module, event in shifted.items():
@@ -49,6 +51,24 @@ def _shifted(trace: Trace, event: TargetsAhead) -> Finding:
         evidence={"positions_ahead": event.ahead},
         related=beside(location, *places),
         step_first=event.step + 1,
+    )
+
+
+def _is_turned(event: FieldsTurned, least: int) -> bool:
+    """Targets of their own: one that is the same for all samples, as the places of pixels are, has no side."""
+    return event.apart >= least and 2 * event.targets > event.samples
+
+
+def _turned(event: FieldsTurned) -> Finding:
+    name = f"`{event.name}`" if event.name else "a `DataLoader`"
+    return RULE.finding(
+        f"in samples of {name} that came again, the picture that the model is given (tensor {event.given} of the "
+        f"batch) and the one that it is compared with (tensor {event.target}) were turned over by draws of their own: "
+        f"{event.apart} of {event.compared} were turned in two different ways",
+        subject=event.name or "batch",
+        location=event.location,
+        help="draw once for each sample, and turn both by that draw: `torchvision.transforms.v2` takes them together",
+        evidence={"came_again": event.compared, "turned_apart": event.apart},
     )
 
 
@@ -235,18 +255,23 @@ RULE = Rule(
     "in a loss. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
     "while the other is as it was. And how many positions further along the targets of a loss are than the tokens "
     "that the model took in. And whether the fields of a batch that a collate function returns are in the same order. "
-    "And whether samples that come again still have the label that they had.",
+    "And whether samples that come again still have the label that they had, and whether pictures and their targets "
+    "were turned over in the same way since.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",
     fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices. "
+    "Two views of one picture, targets that are the same for all, and pictures that no loss compares. "
     "Labels that change from the start, that are assigned anew once, or that a model gave.",
-    needs=(LabelsLost, ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead),
+    needs=(FieldsTurned, LabelsLost, ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead),
     examine=examine,
     bad=(bad, bad_shifted_twice, bad_sorted_by_length),
     good=(good, good_mixup, good_labels_without_an_order),
     tunables={
         "steps": Tunable(2, "fewest steps with two orders", MORE_THAN_ONCE),
+        "turned": Tunable(
+            3, "fewest samples that were turned in two ways", "chosen: none is by chance, and three tell of draws"
+        ),
         "share": Tunable(
             0.7,
             "smallest share of the steps looked at closely that had two orders",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from autograd_doctor.events.data import SeedRepeated
 from autograd_doctor.findings import Finding, Related
@@ -13,16 +13,25 @@ from autograd_doctor.wording import plural
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest: dict[tuple[object, ...], SeedRepeated] = {}
+    by_line: dict[tuple[object, ...], dict[object, SeedRepeated]] = {}
     for event in trace.of(SeedRepeated):
-        is_search = event.in_closures == event.times > event.steps
-        if not is_search and event.repeated >= tunables["steps"] and 2 * event.repeated >= event.steps - 2:
+        by_line.setdefault((event.generator, event.location), {})[event.called_from] = event
+        if event.repeated >= tunables["steps"] and 2 * event.repeated >= event.steps - 2:
             latest[event.generator, event.location, event.called_from] = event
     by_caller: dict[tuple[object, ...], list[SeedRepeated]] = {}
     for event in latest.values():
+        if _is_search(by_line[event.generator, event.location].values()):
+            continue
         function = event.location and (event.location.path, event.location.function)
         by_caller.setdefault((function, event.called_from), []).append(event)
     for events in by_caller.values():
         yield _finding(events)
+
+
+def _is_search(events: Collection[SeedRepeated]) -> bool:
+    """Whether a line seeds in closures alone, which steps call several times, by one line of theirs or by several."""
+    times = sum(event.times for event in events)
+    return sum(event.in_closures for event in events) == times > max(event.steps for event in events)
 
 
 def _finding(events: list[SeedRepeated]) -> Finding:

@@ -245,7 +245,8 @@ RULE = Rule(
     fix="Copy the snapshot when you take it; copy a module with `copy.deepcopy`.",
     fine="Snapshots that are saved to disk at once, copied, or read only in the step in which they were taken; "
     "checkpoint candidates made in each epoch; a view of the weights from which an average or a mirror reads them in "
-    "every step; a snapshot from before the first step that is only saved or copied from; weights that are swapped by "
+    "every step; what is itself updated in the place of the weights, as master weights of their own precision; a "
+    "snapshot from before the first step that is only saved or copied from; weights that are swapped by "
     "giving parameters another storage, and get theirs back. If nothing was seen to load the snapshot back, it is a "
     "warning.",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import BootstrappedBesideMark
+from autograd_doctor.events.losses import BootstrappedBesideMark, PredictionsLeftOut
 from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -12,11 +12,22 @@ from autograd_doctor.views.lines import beside, in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    told: set[Location | None] = set()
+    turned: dict[Location | None, PredictionsLeftOut] = {}
+    for event in trace.of(PredictionsLeftOut):
+        expected = event.kept * event.left_out_followed / max(event.left_out, 1)
+        is_turned = event.kept_followed == 0 and min(expected, event.left_out_followed) >= tunables["followed"]
+        if is_turned:
+            turned.setdefault(event.location, event)
+        if is_turned or event.kept_followed:
+            told.add(event.compared_at)
+    yield from map(_turned_around, turned.values())
     for keeps, tell, most in ((False, _unused, 1.0), (True, _inverted, float(tunables["share"]))):
         events = [event for event in trace.of(BootstrappedBesideMark) if event.keeps == keeps]
         for found in in_several_steps(trace, events, lambda event: event.mark_at, int(tunables["steps"])):
             ones, values = sum(event.ones for event in found), sum(event.values for event in found)
-            if 0 < ones < values and ones <= most * values and found[0].location is not None:
+            is_known = keeps and found[0].compared_at in told
+            if 0 < ones < values and ones <= most * values and found[0].location is not None and not is_known:
                 yield tell(found, ones, values)
 
 
@@ -42,6 +53,26 @@ def _inverted(found: list[BootstrappedBesideMark], ones: int, values: int) -> Fi
         "if it is 1 where the episode ended, turn it round: `reward + gamma * (1 - done) * prediction`",
         ("the prediction is kept where this is 1", found[0].mark_at),
         {"rows": found[0].values, "ones": ones, "seen": values},
+    )
+
+
+def _turned_around(event: PredictionsLeftOut) -> Finding:
+    """Known from the data, whatever is a mark here, and however it is used."""
+    return RULE.finding(
+        f"the target keeps the prediction in {event.kept} of {event.kept + event.left_out} rows, after none of which "
+        f"anything was seen to come, and leaves it out in the others, {event.left_out_followed} of which lead to a "
+        "state that was met again as that of another row",
+        subject="target",
+        location=event.location,
+        confidence="medium",
+        help="turn the mark round: `reward + gamma * (1 - done) * prediction`",
+        evidence={
+            "rows_kept": event.kept,
+            "kept_that_go_on": event.kept_followed,
+            "rows_left_out": event.left_out,
+            "left_out_that_go_on": event.left_out_followed,
+        },
+        related=beside(event.location, ("the prediction is compared with it here", event.compared_at)),
     )
 
 
@@ -194,19 +225,26 @@ RULE = Rule(
     title="a target expects something after the end of an episode",
     observes="A regression target that is data plus a discounted prediction, and zeros and ones of as many rows that "
     "were made in the same step and that no operation takes in, nor any others like them. Or such a target that holds "
-    "the prediction just where zeros and ones, which are used for nothing else, are 1, and they seldom are.",
+    "the prediction just where zeros and ones, which are used for nothing else, are 1, and they seldom are. Or one "
+    "that holds the prediction in some rows alone, whose next states are never met as those of other rows, while those "
+    "of the rows without one are.",
     why="The value of a state after which nothing comes is zero. Where it is bootstrapped all the same, values grow "
     "towards those of an endless episode, 1 / (1 - gamma) times the reward, and all states look alike. Where it is "
     "bootstrapped there alone, no other state learns of what comes after it.",
     fix="Multiply the prediction by `1 - done`, where `done` tells of real ends alone, and not of a limit of time.",
     fine="Targets of tasks without an end, marks of what goes on, which are 1 in most rows, marks that are used for "
     "anything else as well, as those of padding are, and marks of a limit of time beside others that are used.",
-    needs=(BootstrappedBesideMark,),
+    needs=(BootstrappedBesideMark, PredictionsLeftOut),
     examine=examine,
     bad=(bad, bad_kept_at_the_end),
     good=(good, good_where_time_is_up, good_without_an_end),
     tunables={
         "steps": Tunable(2, "fewest steps with such a target", MORE_THAN_ONCE),
+        "followed": Tunable(
+            4,
+            "fewest rows without a prediction that were seen to go on, and of the others that should have been then",
+            "chosen: where four are expected, a Poisson law leaves a chance of 2 % that there is none",
+        ),
         "share": Tunable(
             0.25,
             "largest share of ones in a mark that keeps the prediction",

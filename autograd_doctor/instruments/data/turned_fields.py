@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 
@@ -18,6 +17,7 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import LOSSES
+from autograd_doctor.reading.asked_indices import AskedIndices
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import locate
@@ -82,7 +82,7 @@ class TurnedFields(LossQuery):
         super().__init__(site, course, tape)
         self._sources = sources
         self._loaders: IdentityTable[int] = IdentityTable()
-        self._asked_for: IdentityTable[tuple[object, deque[Any]]] = IdentityTable()
+        self._asked_for = AskedIndices()
         self._fields: IdentityTable[_Field] = IdentityTable()
         self._pairs: dict[tuple[_Field, _Field], _Pair] = {}
         self._first: dict[_Field, dict[int, int]] = {}
@@ -101,18 +101,11 @@ class TurnedFields(LossQuery):
         self._loaders.put(began.iterator, self._sources.loaders.number(began.loader))
 
     def _indexed(self, drawn: IndexDrawn) -> None:
-        """Workers that stay have one iterator, which begins anew with each pass."""
-        iterator = drawn.iterator
-        sampler, asked_for = self._asked_for.get(iterator) or (None, deque())
-        if sampler is not iterator._sampler_iter:
-            asked_for = deque()
-            self._asked_for.put(iterator, (iterator._sampler_iter, asked_for))
-        asked_for.append(drawn.index)
+        self._asked_for.note(drawn.iterator, drawn.index)
 
     def _drawn(self, asked: BatchAsked) -> None:
         loader = self._loaders.get(asked.iterator)
-        _, asked_for = self._asked_for.get(asked.iterator) or (None, None)
-        index = asked_for.popleft() if asked_for else None
+        index = self._asked_for.of_next(asked.iterator)
         if loader is None or type(index) is not list or not all(type(each) is int for each in index):
             return
         fields: dict[_Field, torch.Tensor] = {}

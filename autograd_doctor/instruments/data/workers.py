@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -17,6 +16,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.sources import Sources
+from autograd_doctor.reading.asked_indices import AskedIndices
 from autograd_doctor.reading.assignments import assigned_in, methods_of
 from autograd_doctor.reading.fingerprint import index_key, key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable
@@ -97,7 +97,7 @@ class Workers(Instrument):
         self._sources = sources
         self._loaders: dict[int, _Rounds] = {}
         self._running: IdentityTable[_Rounds] = IdentityTable()
-        self._asked_for: IdentityTable[tuple[object, deque[int | None]]] = IdentityTable()
+        self._asked_for = AskedIndices()
         self._copied: dict[int, list[_Copied]] = {}
         self._begun: set[int] = set()
         """Loaders whose passes have begun since a batch was last delivered."""
@@ -189,11 +189,7 @@ class Workers(Instrument):
         iterator = drawn.iterator
         if iterator._num_workers < 2 or iterator._dataset_kind == _DatasetKind.Iterable:
             return
-        source, asked_for = self._asked_for.get(iterator) or (None, deque())
-        if source is not iterator._sampler_iter:
-            asked_for = deque()
-            self._asked_for.put(iterator, (iterator._sampler_iter, asked_for))
-        asked_for.append(index_key(drawn.index))
+        self._asked_for.note(iterator, index_key(drawn.index))
 
     def _drawn(self, asked: BatchAsked) -> None:
         self._begun.clear()
@@ -202,8 +198,7 @@ class Workers(Instrument):
             rounds.came(self._course.backwards)
         if rounds is None or len(rounds.whole) >= _MOST_ROUNDS:
             return
-        _, asked_for = self._asked_for.get(asked.iterator) or (None, None)
-        index = asked_for.popleft() if asked_for else None
+        index = self._asked_for.of_next(asked.iterator)
         keys = [row_keys(tensor) for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
         if not keys or None in keys:
             return  # what cannot be told apart is not the same for that

@@ -86,9 +86,8 @@ class Plateaus(Instrument):
             self._steps += 1
 
     def _root_began(self, began: RootBegan) -> None:
-        given = began.given
-        if not began.call.grad_enabled and given and given[0].dim():
-            self._rows += given[0].shape[0]
+        if not began.call.grad_enabled and began.given and began.given[0].dim():
+            self._rows += began.given[0].shape[0]
 
     def _ended(self, call: ScheduleCall) -> None:
         if call.raised or not is_a(call.scheduler, ReduceLROnPlateau) or (metric := _number(call.metric)) is None:

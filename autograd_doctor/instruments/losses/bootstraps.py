@@ -50,11 +50,11 @@ _MOST_TOLD = 16
 
 @dataclass(eq=False)
 class _Mark:
-    """A tensor of zeros and ones, also under other shapes and dtypes. used: by anything but what gives it these.
+    """A tensor of zeros and ones, also under other shapes and dtypes.
 
-    uses: how many operations take it in. counts: by anything that may leave a prediction out, and not as the number of
-    an action or as a reward. told: how many ones there are, and whether there is nothing but ones and zeros: numbers
-    that may wait on an accelerator. is_one: in which values.
+    uses: how many operations take it in, but for those that give it these. counts: by anything that may leave a
+    prediction out, and not as the number of an action or as a reward. told: how many ones there are, and whether there
+    is nothing but ones and zeros: numbers that may wait on an accelerator. is_one: in which values.
     """
 
     place: Place | None

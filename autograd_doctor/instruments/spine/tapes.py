@@ -61,7 +61,7 @@ class Tapes(LossQuery):
         structure = hash(_structure(ops, roots))
         seen = self._seen.get(structure)
         if seen is None and len(self._seen) == _MOST_TAPES:
-            self.limited(f"only the first {_MOST_TAPES} structures of a step have their tapes recorded")
+            self.limited(f"the tapes of only the first {_MOST_TAPES} structures were recorded")
             return
         values = ordered(ops, roots)
         spans = spans_of(values)

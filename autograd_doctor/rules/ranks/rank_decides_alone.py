@@ -184,10 +184,6 @@ RULE = Rule(
     examine_ranks=examine_ranks,
     bad=(bad,),
     good=(good,),
-    tunables={
-        "minimum_repeats": Tunable(
-            2, "fewest states that all ranks keep, and that only some of them do", MORE_THAN_ONCE
-        )
-    },
+    tunables={"minimum_repeats": Tunable(3, "fewest states that only some ranks keep", MORE_THAN_ONCE)},
     about="loop",
 )

@@ -184,7 +184,7 @@ def test_a_program_whose_time_was_up_is_told_of_the_time(home: Path) -> None:
 # --------------------------------------------------------------------------------------------- a recording that ended
 
 
-@pytest.mark.parametrize("room", [4_000, 30_000])
+@pytest.mark.parametrize("room", [1_500, 8_000, 30_000])
 def test_a_recording_that_was_lost_is_told_with_its_folder_and_its_reason(home: Path, room: int) -> None:
     write("train.py", TRAINS)
     code, out, _ = check("train.py", room=room, XDG_STATE_HOME=str(home / "state"))

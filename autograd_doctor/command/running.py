@@ -16,7 +16,7 @@ from autograd_doctor.command.job import Job
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.command.request import Request, note, only_output
 from autograd_doctor.config import Settings
-from autograd_doctor.events.run import CheckEnded, RunStarted
+from autograd_doctor.events.run import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.members import STARTER
 from autograd_doctor.mistakes import Mistake
@@ -112,9 +112,12 @@ def screen_of(settings: Settings, run: str = "") -> tuple[Screen | None, Progres
 def was_refused(run: launch.Recording, what: Target) -> bool:
     """Whether the child found a mistake in the settings or the inputs, which it has said on standard error.
 
-    Raises `Mistake` if the child failed before it came to run anything.
+    Raises `Mistake` if the child failed before it came to run anything; where it could not record that it ran, as on a
+    full disk, nobody knows.
     """
     trace, outcome, _ = run
+    if trace.of(RecordingDamaged):
+        return False
     if not trace.of(RunStarted) and not outcome.interrupted and not outcome.timed_out:
         how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
         raise Mistake(f"the program was not started: its process {how}")

@@ -25,6 +25,8 @@ GRAD = "grad"
 FUNCTION = "autograd.Function"
 """That of a custom function."""
 _LONGEST_WAY = 32
+_NUMBERS = frozenset({int, float, bool})
+"""What else an operand may be: asking whether something is of an abstract class takes much longer."""
 
 
 @dataclass(eq=False, slots=True)
@@ -122,11 +124,11 @@ class Op(ABC):
 
     @property
     def values(self) -> list[Value]:
-        return [each for each in self.operands if isinstance(each, Value)]
+        return [each for each in self.operands if type(each) not in _NUMBERS]
 
     @property
     def numbers(self) -> list[float]:
-        return [each for each in self.operands if type(each) in (int, float)]
+        return [each for each in self.operands if type(each) is int or type(each) is float]
 
     @property
     def is_square(self) -> bool:

@@ -19,6 +19,7 @@ from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, r
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import place
 from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Listener, NamedSignal, Seam, Signal
@@ -38,7 +39,9 @@ class Operation:
     argument when it began, if that is a plain tensor.
     """
 
-    __slots__ = ("args", "error", "found", "function", "grad_enabled", "kind", "kwargs", "name", "place", "result")
+    __slots__ = (
+        "_inputs", "args", "error", "found", "function", "grad_enabled", "kind", "kwargs", "name", "place", "result",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -61,6 +64,14 @@ class Operation:
         self.error = error
         self.place = place()
         self.found = version_of(args[0]) if args and type(args[0]) in _PLAIN_TENSORS else None
+        self._inputs: list[torch.Tensor] | None = None
+
+    @property
+    def inputs(self) -> Sequence[torch.Tensor]:
+        """The tensors among its arguments, and those in lists and mappings there, one by one."""
+        if self._inputs is None:
+            self._inputs = tensors_in((*self.args, *self.kwargs.values()) if self.kwargs else self.args)
+        return self._inputs
 
 
 class Operations(Seam):

@@ -11,7 +11,6 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import DRAWN_AS_TOLD
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.provenance import Provenance, has_graph
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals.operations import Operation
 
 
@@ -51,7 +50,7 @@ class Draws:
 
     def follow(self, operation: Operation, result: torch.Tensor, made: Provenance) -> None:
         """An operation has made something without a graph of values of parameters."""
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        inputs = operation.inputs
         met = _draws_of(known for tensor in inputs if (known := self.of(tensor)) is not None)
         if operation.name in DRAWN_AS_TOLD or not (result.is_floating_point() or result.is_complex()):
             self._drawn.put(result, Drawn(made.values, met | {made.order}))

@@ -192,7 +192,7 @@ class IdleTerms(Instrument):
         A number with a second derivative in it that is compared steers the program, as the size of a next step does.
         """
         summed, reads = [], not any(map(has_graph, tensors_in((operation.result,))))
-        for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
+        for tensor in operation.inputs:
             term = self._open.get(tensor)
             if term is not None and (term.origin.place, term.origin.operation) == (operation.place, operation.name):
                 summed.append(term)

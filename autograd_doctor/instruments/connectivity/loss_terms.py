@@ -240,7 +240,7 @@ class LossTerms(Instrument):
         if made.values & self._optimizers.held:
             self._take_note_of_work(operation)
         if made.connected & self._trainable or (result.requires_grad and self._is_live(result)):
-            values = tensors_in((*operation.args, *operation.kwargs.values()))
+            values = operation.inputs
             if operation.name in SUMS:  # what is added as it is has no score by that
                 values = [value for value in values if not _may_be_a_term(operation.name, value, result)]
             self._take_note_of_scores(values, made)
@@ -338,7 +338,7 @@ class LossTerms(Instrument):
         return tensor.requires_grad or tensor in self._constants
 
     def _made_without_graph(self, operation: Operation, result: torch.Tensor, made: Provenance) -> None:
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        inputs = operation.inputs
         known = [constant for tensor in inputs if (constant := self._constants.get(tensor)) is not None]
         live = [tensor for tensor in inputs if tensor.requires_grad and self._is_of_parameters(tensor)]
         severed = _newest(*(constant.severed for constant in known), *map(self._addends, live))
@@ -353,7 +353,7 @@ class LossTerms(Instrument):
 
     def _made_in_line(self, operation: Operation, result: torch.Tensor, made: Provenance) -> None:
         """The result of a sum or a product that has a graph."""
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        inputs = operation.inputs
         added: list[tuple[Summand, _Constant]] = [
             (tensor, known) for tensor in inputs if (known := self._constant(tensor, written=result)) is not None
         ]

@@ -20,7 +20,6 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import version_of
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -138,7 +137,7 @@ class DiscardedAverages(Instrument):
 
     def _used(self, operation: Operation) -> None:
         """Whatever takes it in has a use for it."""
-        for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
+        for tensor in operation.inputs:
             average = self._followed.get(id(tensor))
             if average is not None and average.tensor() is tensor and operation.result is not tensor:
                 del self._followed[id(tensor)]

@@ -87,7 +87,7 @@ class _Pass:
 
     def operation_ended(self, operation: Operation) -> None:
         self._look_at_statistics(operation)
-        for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
+        for tensor in operation.inputs:
             if is_parameter(tensor) and tensor.requires_grad and is_leaf(tensor):
                 self.segment.leaves[self._parameters.number(tensor)] = None
         for output in tensors_in([operation.result]) if operation.name not in _IN_PLACE_COUNTERS else ():

@@ -12,7 +12,6 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
@@ -44,7 +43,7 @@ class Failures(Instrument):
         self._seen += 1
         if self._seen > _MOST:
             return
-        tensors = tensors_in((*operation.args, *operation.kwargs.values()))
+        tensors = operation.inputs
         self.emit(
             OperationFailed(
                 step=self._course.steps,

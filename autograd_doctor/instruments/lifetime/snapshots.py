@@ -160,7 +160,7 @@ class Snapshots(Instrument):
         known = traits(operation.name)
         if known.shape_only or known.is_alias or self._course.running is not None:
             return
-        operands = tensors_in((*operation.args, *operation.kwargs.values()))
+        operands = operation.inputs
         for entry in operands:
             snapshot = self._entries.get(entry)
             if snapshot is None:

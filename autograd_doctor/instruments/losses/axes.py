@@ -47,7 +47,8 @@ class AxesFollowed(Instrument):
         self._course = course
         self._tensors = tensors
         self._lineage = lineage
-        self._axes: IdentityTable[tuple[axes.Axes, torch.Size]] = IdentityTable()
+        self._axes: IdentityTable[tuple[axes.Axes | None, torch.Size]] = IdentityTable()
+        """None: axes of its own, for which nobody has asked yet."""
         self._told: dict[object, set[int]] = {}
         self._cut: dict[axes.Atom, Place] = {}
         """First axes, by the places where their rows were cut into shorter ones."""
@@ -66,15 +67,13 @@ class AxesFollowed(Instrument):
             return
         if output.layout is not torch.strided or output.is_nested:
             return
-        found = self._made(name, inputs, output) if inputs else axes.fresh_axes(output)
+        found = self._made(name, inputs, output) if inputs else None
         if name in _RESHAPES and inputs:
             self._look(recorded, inputs[0].shape, self._of(inputs[0]))
             self._restored(found or ())
         elif name in FROM_DATA and recorded.operation is not None:
             self._look(recorded, *_shape_before(recorded.operation.args))
-        if found is None and not recorded.made.values:
-            found = axes.fresh_axes(output)
-        if found is not None:
+        if found is not None or not recorded.made.values:
             self._axes.put(output, (found, output.shape))
         else:
             self._axes.discard(output)
@@ -82,10 +81,15 @@ class AxesFollowed(Instrument):
     def _of(self, tensor: torch.Tensor) -> axes.Axes | None:
         """The axes of a tensor; all that comes from outside has axes of its own."""
         known = self._axes.get(tensor)
-        if known is not None and known[1] == tensor.shape:
-            return known[0]
-        made = self._tensors.get(tensor)
-        return axes.fresh_axes(tensor) if known is None and (made is None or made.step < self._course.steps) else None
+        if known is None:
+            made = self._tensors.get(tensor)
+            if made is not None and made.step == self._course.steps:
+                return None
+        elif known[0] is not None or known[1] != tensor.shape:
+            return known[0] if known[1] == tensor.shape else None
+        own = axes.fresh_axes(tensor)
+        self._axes.put(tensor, (own, tensor.shape))
+        return own
 
     def _made(self, name: str, inputs: Sequence[torch.Tensor], output: torch.Tensor) -> axes.Axes | None:
         source = inputs[0]

@@ -7,6 +7,7 @@ the prediction, they were taken for their opposite, or hold it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -27,7 +28,6 @@ from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import is_remote, read_together, readable
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -155,7 +155,7 @@ class Bootstraps(WithinStep):
         name, result = operation.name, operation.result
         if not self._known and name not in _GIVES:
             return  # without a mark there is nothing to tell
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        inputs = operation.inputs
         if self._known and self._moved(operation, inputs):
             return
         if name == "__setitem__" and isinstance(operation.args[0], torch.Tensor):
@@ -167,7 +167,7 @@ class Bootstraps(WithinStep):
         elif not has_graph(result):
             self._computed(operation, result, inputs)
 
-    def _moved(self, operation: Operation, inputs: list[torch.Tensor]) -> bool:
+    def _moved(self, operation: Operation, inputs: Sequence[torch.Tensor]) -> bool:
         """Whether a mark was only given another shape or dtype; otherwise it is used."""
         name, result = operation.name, operation.result
         marks = [mark for tensor in inputs if (mark := self._marks.get(tensor)) is not None]
@@ -184,7 +184,7 @@ class Bootstraps(WithinStep):
             mark.counts |= not (is_reward or is_action or name in JOINS)
         return False
 
-    def _computed(self, operation: Operation, result: torch.Tensor, inputs: list[torch.Tensor]) -> None:
+    def _computed(self, operation: Operation, result: torch.Tensor, inputs: Sequence[torch.Tensor]) -> None:
         name = operation.name
         predicted = [tensor for tensor in inputs if self._is_predicted(tensor)]
         plain = [each for each in operation.args if isinstance(each, float)]
@@ -220,6 +220,8 @@ class Bootstraps(WithinStep):
 
     def _given(self, operation: Operation, result: torch.Tensor) -> None:
         if not _LEAST <= result.numel() <= _MOST or not readable(result):
+            return
+        if not (is_remote(result) or result.flatten()[0].item() in (0, 1)):
             return
         ones = result == 1
         told = torch.stack([ones.sum(), (ones | (result == 0)).all().long()])

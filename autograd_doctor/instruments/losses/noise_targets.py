@@ -116,7 +116,7 @@ class NoiseTargets(WithinStep):
                 self._known.add(draw)
 
     def _combined(self, operation: Operation) -> None:
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        inputs = operation.inputs
         found = [noisy for tensor in inputs if (noisy := self._noisy.get(tensor)) is not None]
         if not found:
             return

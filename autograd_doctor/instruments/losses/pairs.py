@@ -203,7 +203,7 @@ class Pairs(Instrument):
     def _follow(self, operation: Operation, result: torch.Tensor) -> None:
         """Pairs go on through all that works on each value by itself, to where they are summed up."""
         name = operation.name
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        inputs = operation.inputs
         known = [pairs for pairs in map(self._pairs.get, inputs) if pairs is not None]
         if not known or (name in SMALLEST_OR_LARGEST and len(inputs) < 2):
             return

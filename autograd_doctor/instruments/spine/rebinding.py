@@ -175,7 +175,7 @@ class Rebinding(Instrument):
     # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        inputs = operation.inputs
         outputs = tensors_in([operation.result])
         gradients = updates = 0
         line: Place | None = None

@@ -186,8 +186,7 @@ class Sources(Instrument):
         outputs = [tensor for tensor in tensors_in((operation.result,)) if not tensor.requires_grad]
         if not outputs:
             return
-        values = (*operation.args, *operation.kwargs.values())
-        given = [tensor for tensor in tensors_in(values) if not tensor.requires_grad]
+        given = [tensor for tensor in operation.inputs if not tensor.requires_grad]
         chosen = () if traits(operation.name).shape_only else self._chosen(operation)
         self._note_cut(operation, given, outputs, chosen)
         if traits(operation.name).shape_only:

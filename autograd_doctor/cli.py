@@ -46,6 +46,7 @@ from autograd_doctor.command.options import (
     request,
 )
 from autograd_doctor.command.plain_help import PlainCommand, PlainGroup
+from autograd_doctor.command.profile_command import profile
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.mistakes import Mistake
 
@@ -225,6 +226,7 @@ def check(
     raise typer.Exit(checking.check(asked))
 
 
+app.command(cls=_Check, context_settings=_TARGET_FIRST)(profile)
 app.command(cls=PlainCommand)(gradcheck)
 
 

@@ -16,11 +16,11 @@ from autograd_doctor.judging.examination import examine
 from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.judging.reached import Reached
-from autograd_doctor.judging.run_course import course
+from autograd_doctor.judging.run_course import course, profile
 from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
 from autograd_doctor.judging.unreached import unreached
-from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, outdated
+from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, not_measured, outdated
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool, writable
@@ -77,6 +77,9 @@ def judge(
         verdict, exit_code, reason = decide(
             findings, run, outcome, doubts, fail_on=fail_on, min_steps=min_steps, awaited=awaited(trace)
         )
+    measured = profile(trace, presenter)
+    if measured is not None and not measured.iterations and verdict == "passed":
+        verdict, exit_code, reason = not_measured()
     baseline = silence.baseline(examination, settled)
     if accepted.strict and baseline and baseline.stale and exit_code == ExitCode.OK:
         verdict, exit_code, reason = outdated(baseline)
@@ -100,6 +103,7 @@ def judge(
             *silence.notes(trace, reached, rules, examination, presenter),
         ],
         course=course(trace, presenter),
+        profile=measured,
     )
     return writable(msgspec.structs.replace(report, advice=advice(report, trace)))
 

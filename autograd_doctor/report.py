@@ -19,6 +19,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from autograd_doctor.findings import SEVERITIES, ExitCode, Fault, Severity
+from autograd_doctor.profiling import Profile
 from autograd_doctor.run_course import Course
 from autograd_doctor.surrogate_pairs import spelt_out
 
@@ -203,7 +204,8 @@ class BaselineFacts(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """One judged run. Findings come most important first, in an order that depends on nothing but the trace.
 
-    `advice` is what to do next, each a sentence or a command.
+    `advice` is what to do next, each a sentence or a command. `profile`: where the time and the memory of an iteration
+    go, if that was asked for.
     """
 
     schema_version: int
@@ -223,6 +225,7 @@ class Report(Struct, frozen=True, kw_only=True):
     advice: list[str] = []
     baseline: BaselineFacts | None = None
     course: Course = Course()
+    profile: Profile | None = None
 
 
 class ReportError(Exception):

@@ -30,8 +30,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.instruments.session import Session, all_instruments
+from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.spine import detail
+from autograd_doctor.rules import Rule, all_rules
 
 Step = Callable[[], None]
 
@@ -189,11 +190,16 @@ def under_the_doctor(policy: Mapping[str, int]) -> Iterator[None]:
 
     session = Session(forget)
     with patch.multiple(detail, **policy):
-        session.attach(all_instruments())
+        session.attach(needed_for(event.__name__ for rule in _checked() for event in rule.needs))
         try:
             yield
         finally:
             session.close()
+
+
+def _checked() -> list[Rule]:
+    """The rules of a check: those of a profile have instruments of their own."""
+    return [rule for rule in all_rules() if not rule.profiles]
 
 
 SETTLING = 40

@@ -146,11 +146,21 @@ def recorded(
         yield recording.load(Path(plan.trace)), plan, outcome
 
 
+def checked() -> tuple[Rule, ...]:
+    """The rules of a check; the others judge a profile."""
+    return tuple(rule for rule in all_rules() if not rule.profiles)
+
+
+def profile_program(program: Path | str, rules: Iterable[Rule] = all_rules(), **overrides: Any) -> Report:
+    """The same of a profile."""
+    return check_program(program, rules=[rule for rule in rules if rule.profiles], batches_per_epoch=0, **overrides)
+
+
 def check_program(
     program: Path | str, *, arguments: Sequence[str] = (), rules: Iterable[Rule] | None = None, **overrides: Any
 ) -> Report:
     """The report on a program given by its path or as source; `overrides` are fields of the plan."""
-    chosen = all_rules() if rules is None else tuple(rules)
+    chosen = checked() if rules is None else tuple(rules)
     tunables = {rule.code: rule.defaults for rule in chosen}
     with recorded(program, arguments=arguments, rules=chosen, **overrides) as (trace, plan, outcome):
 
@@ -176,7 +186,8 @@ def plan_for(
     script: Path, folder: Path, *, arguments: Sequence[str] = (), rules: Iterable[Rule] | None = None, **overrides: Any
 ) -> Plan:
     """The plan that the command line would make for a script, with everything written below `folder`."""
-    needs = {event for rule in (all_rules() if rules is None else rules) for event in rule.needs}
+    chosen = checked() if rules is None else tuple(rules)
+    needs = {event for rule in chosen for event in rule.needs}
     scratch = folder / "scratch"
     scratch.mkdir()
     members = folder / "members"
@@ -187,7 +198,7 @@ def plan_for(
         "target": Target(kind="script", name=str(script), arguments=list(arguments)),
         "trace": str(trace),
         "scratch": str(scratch),
-        "selected": [rule.code for rule in (all_rules() if rules is None else rules)],
+        "selected": [rule.code for rule in chosen],
         "needs": sorted(event.__name__ for event in needs),
         "seconds": 0.0,
         "runs_again": True,

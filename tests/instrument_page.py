@@ -19,7 +19,7 @@ from tests.harness import ROOT
 
 PAGE = ROOT / "docs" / "instruments.md"
 COMMAND = "python -m tests.instrument_page"
-FAMILIES = ("spine", "cycle", "connectivity", "lifetime", "numerics", "errors", "losses", "data", "ranks")
+FAMILIES = ("spine", "cycle", "connectivity", "lifetime", "numerics", "errors", "losses", "data", "efficiency", "ranks")
 _INTRODUCTION = f"""# The instruments
 
 What is watched while the program runs, by family: what each instrument knows, which others it reads, and the rules that

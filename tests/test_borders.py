@@ -29,8 +29,8 @@ from tests.harness import ROOT, body_of, marks
 PACKAGE = ROOT / "autograd_doctor"
 RULES = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 CHILD_SIDE = ("runner", "signals", "instruments", "reading")
-FAMILIES = ("cycle", "connectivity", "lifetime", "numerics", "errors", "losses", "data", "", "ranks")
-"""The folders of rules, by the first digit of their codes; of those that begin with 8 there are none."""
+FAMILIES = ("cycle", "connectivity", "lifetime", "numerics", "errors", "losses", "data", "efficiency", "ranks")
+"""The folders of rules, by the first digit of their codes."""
 
 
 def _modules(folder: Path) -> list[Path]:
@@ -121,9 +121,10 @@ MAY_IMPORT = {
     },
     # From a trace to a report.
     "run_course": set(),
-    "views": {"events", "findings", "operations", "run_course", "tape", "trace", "wording"},
+    "profiling": {"events"},
+    "views": {"events", "findings", "operations", "profiling", "run_course", "tape", "trace", "wording"},
     "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
-    "report": {"findings", "run_course", "surrogate_pairs"},
+    "report": {"findings", "profiling", "run_course", "surrogate_pairs"},
     "reports": {"findings", "report", "wording"},
     "judging": {
         *(
@@ -134,6 +135,7 @@ MAY_IMPORT = {
             "mistakes",
             "notebook",
             "plan",
+            "profiling",
             "report",
             "rules",
             "run_course",
@@ -157,7 +159,9 @@ MAY_IMPORT = {
             "views",
         ),
     },
-    "renderers": {"findings", "judging", "notebook", "report", "reports", "rules", "run_course", "wording"},
+    "renderers": {
+        *("findings", "judging", "notebook", "profiling", "report", "reports", "rules", "run_course", "wording"),
+    },
     # What the person asks for.
     "config": {"accepted", "config_file", "mistakes", "plan"},
     "target": {"interpreter", "mistakes", "notebook", "plan"},

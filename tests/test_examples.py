@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograd_doctor.rules import Example, Rule, all_rules
-from tests.harness import assert_findings, assert_healthy, body_of, check_program, marks, summary
+from tests.harness import assert_findings, assert_healthy, body_of, check_program, marks, profile_program, summary
 
 _KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
@@ -26,7 +26,8 @@ def test_bad_example_is_found_on_its_marked_line_before_anything_else(
     rule: Rule, example: Example, tmp_path: Path
 ) -> None:
     source = body_of(example)
-    report = check_program(_script(tmp_path, source))
+    look = profile_program if rule.profiles else check_program
+    report = look(_script(tmp_path, source))
     assert_findings(report, marks(source), slack=0)
     keys = {key for finding in report.findings for key in finding.evidence}
     assert not {key for key in keys if not _KEY.fullmatch(key)}, "keys of evidence are snake_case"
@@ -36,15 +37,18 @@ def test_bad_example_is_found_on_its_marked_line_before_anything_else(
 def test_bad_example_is_found_when_its_rule_is_selected_alone(rule: Rule, example: Example, tmp_path: Path) -> None:
     """What a rule needs is its events, whoever else is watching."""
     source = body_of(example)
-    report = check_program(_script(tmp_path, source), rules=[rule])
+    look = profile_program if rule.profiles else check_program
+    report = look(_script(tmp_path, source), rules=[rule])
     found = [(finding.code, finding.location.line) for finding in report.findings if finding.location]
     assert [mark for mark in marks(source) if mark[0] == rule.code] == found[:1], summary(report)
 
 
 @pytest.mark.parametrize(("rule", "example"), _cases("good"))
 def test_good_example_gets_no_finding_but_the_infos_it_states(rule: Rule, example: Example, tmp_path: Path) -> None:
-    source = body_of(example)
-    assert_healthy(check_program(_script(tmp_path, source)))
+    script = _script(tmp_path, body_of(example))
+    assert_healthy(check_program(script))
+    if rule.profiles:
+        assert_healthy(profile_program(script))
 
 
 def _script(folder: Path, source: str) -> Path:

@@ -37,14 +37,14 @@ class Job(NamedTuple):
     said: Sequence[str]
     ranks: Ranks = ALONE
     python: Interpreter = OWN
+    profiles: bool = False
 
 
 def job_of(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job:
     """`cwd` is where the program ran, if it ran before."""
     settings, catalogue = loaded.settings, all_rules()
-    about_one = what.kind == "function"
-    rules = selection.about_functions(catalogue) if about_one else selection.selected(loaded, catalogue)
-    if not rules:
+    rules = _rules(loaded, request, what)
+    if not rules and not request.profiles:
         raise Mistake("no rules left to check: `select` and `ignore` exclude all of them")
     involved = [Path(what.name), Path(request.name), *filter(None, (loaded.file,))]
     if request.save_trace:
@@ -71,7 +71,16 @@ def job_of(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job
         baselines.repository(folder_of(request)),
         loaded.said,
         this_rank(os.environ),
+        profiles=request.profiles,
     )
+
+
+def _rules(loaded: Loaded, request: Request, what: Target) -> list[Rule]:
+    if what.kind == "function":
+        return selection.about_functions(all_rules())
+    if request.profiles:
+        return selection.about_profiles(loaded, all_rules())
+    return selection.selected(loaded, all_rules())
 
 
 def _shelf(loaded: Loaded, request: Request, what: Target, cwd: str) -> tuple[Shelf, bool]:

@@ -16,6 +16,7 @@ from autograd_doctor.command.job import Job
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.command.request import Request, note, only_output
 from autograd_doctor.config import Settings
+from autograd_doctor.events.efficiency import PROFILED
 from autograd_doctor.events.run import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.members import STARTER
@@ -30,6 +31,7 @@ def plan_of(job: Job, what: Target, workspace: launch.Workspace) -> Plan:
     """What the child is to run and to record, and where."""
     settings = job.settings
     needs = {event for rule in job.rules for event in rule.needs}
+    needs |= set(PROFILED) if job.profiles else set()
     return Plan(
         target=what,
         trace=workspace.trace,
@@ -40,7 +42,7 @@ def plan_of(job: Job, what: Target, workspace: launch.Workspace) -> Plan:
         seconds=settings.seconds,
         max_seconds=settings.max_seconds,
         # A pass that one rank cuts by its clock would leave the others waiting.
-        batches_per_epoch=0 if job.ranks.are_several else settings.batches_per_epoch,
+        batches_per_epoch=0 if job.ranks.are_several or job.profiles else settings.batches_per_epoch,
         polite=settings.polite,
         stdout_to_stderr=outputs.owns_stdout(job.outputs),
         runs_again=True,

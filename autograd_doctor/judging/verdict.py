@@ -106,6 +106,12 @@ def outdated(baseline: BaselineFacts) -> Decision:
     return "faults", ExitCode.FINDINGS, f"stale: {gone} of {baseline.path} (`--strict-baseline`)"
 
 
+def not_measured() -> Decision:
+    """Where a profile was asked for, and no iteration was timed."""
+    said = "no iteration was seen that tells how long one takes (`--steps` and `--max-seconds` watch longer)"
+    return "not-judged", ExitCode.NOT_JUDGED, said
+
+
 def faults(findings: Sequence[ReportedFinding], fail_on: str) -> Decision | None:
     """What findings alone decide, None if none of them fails the check."""
     failing = _failing(findings, fail_on)

@@ -43,6 +43,21 @@ def saved_bytes(roots: Iterable[torch.Tensor], held_anyway: Iterable[torch.Tenso
     return GraphBytes(walk.total(), len(walk.nodes), walk.freed)
 
 
+def activations_of(nodes: Iterable[Any]) -> Iterator[tuple[Any, int]]:
+    """Nodes that keep something for their backward, and the bytes of it that none before them keeps.
+
+    Parameters and other leaves that learn are left out, with all their views.
+    """
+    walk, several = _Walk(), list(nodes)
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        for leaf in map(leaf_of, several):
+            if leaf is not None:
+                walk.exclude(leaf)
+        for node in several:
+            if saved := walk.newly_kept(node):
+                yield node, saved
+
+
 def saved_by(node: Any) -> Iterator[torch.Tensor]:
     """The tensors that a node keeps for its backward, as packed; none after a backward has freed them."""
     yield from _tensors(_saved(node)[0])
@@ -89,6 +104,14 @@ class _Walk:
         self.freed = self.freed or freed
         for tensor in _tensors([saved, attributes(node)]):
             self._count(tensor)
+
+    def newly_kept(self, node: Any) -> int:
+        """The bytes that a node keeps, and none that was counted before."""
+        fresh: dict[int, int] = {}
+        for tensor in _tensors([_saved(node)[0], attributes(node)]):
+            fresh.update({address: size for address, size in storages_of(tensor) if address not in self._sizes})
+            self._count(tensor)
+        return sum(size for address, size in fresh.items() if address not in self._excluded)
 
     def _count(self, tensor: torch.Tensor) -> None:
         base = tensor._base if tensor._is_view() else tensor

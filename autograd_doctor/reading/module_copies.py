@@ -39,14 +39,14 @@ _COPY_WELL = ("lightning", "pytorch_lightning")
 """Those whose modules say what a copy of them is, and leave nothing but their trainer out."""
 
 
-def obstacle(module: nn.Module) -> str:
-    """Why no copy of it can be called; "" where nothing stands in the way."""
+def obstacle(module: nn.Module, most_state: int = _MOST_STATE) -> str:
+    """Why no copy of it can be called; "" where nothing stands in the way. most_state: of its tensors, in bytes."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return "other processes take part in its forward"
     tensors = [tensor for _, tensor in (*parameters_in(module), *buffers_in(module))]
     if any(type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.is_meta for tensor in tensors):
         return "its parameters are not plain tensors"
-    if sum(bytes_of(tensor) for tensor in tensors) > _MOST_STATE:
+    if sum(bytes_of(tensor) for tensor in tensors) > most_state:
         return "it is too large to be copied"
     if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
         return "hooks watch every module"
@@ -167,8 +167,10 @@ def _forward_methods(kind: type) -> Iterator[FunctionType]:
             waiting += method.__code__.co_names
 
 
-def copy_of(module: nn.Module) -> nn.Module:
+def copy_of(module: nn.Module, *, as_it_is: bool = False) -> nn.Module:
     """A copy in evaluation mode, without what holds the module, which is to see nothing of the calls of a copy.
+
+    as_it_is: in the mode in which the module is.
 
     A weight that a hook of torch computes, as the old `spectral_norm` does, has a graph; the copy computes its own.
     """
@@ -177,14 +179,17 @@ def copy_of(module: nn.Module) -> nn.Module:
     computed = (each for part in parts for each in attributes(part).values() if is_a(each, torch.Tensor))
     known |= {id(each): each.detach().clone() for each in computed if not is_leaf(each)}
     copied = copy.deepcopy(module, known)
-    for _, inner in modules_in(copied):
+    for _, inner in modules_in(copied) if not as_it_is else ():
         attributes(inner)["training"] = False
     return copied
 
 
-def copies_of(values: Any) -> Any:
-    """The arguments of a call with copies of their tensors, None if something is among them that is not copied."""
-    budget = [_MOST_INPUT]
+def copies_of(values: Any, most_input: int = _MOST_INPUT) -> Any:
+    """The arguments of a call with copies of their tensors, None if something is among them that is not copied.
+
+    most_input: bytes of these tensors.
+    """
+    budget = [most_input]
     try:
         return _copied(values, budget)
     except TypeError:

@@ -48,15 +48,31 @@ def accelerator_in_use() -> str | None:
         return None
 
 
+def wait_for_accelerator() -> None:
+    """Until the one that the program uses has done what it was asked to do."""
+    kind = accelerator_in_use()
+    if kind is not None:
+        getattr(torch, kind).synchronize()
+
+
 def allocated_bytes() -> int | None:
     """Bytes of tensors on all accelerators, None if the program uses none, or if torch does not tell."""
-    kind = accelerator_in_use()
-    if kind is None:
-        return None
-    if kind == "mps":
+    if accelerator_in_use() == "mps":
         return torch.mps.current_allocated_memory()
-    asked: Any = torch.cuda if kind == "cuda" else torch.accelerator
-    return sum(map(asked.memory_allocated, range(asked.device_count()))) if hasattr(asked, "memory_allocated") else None
+    return _asked_of_accelerators("memory_allocated")
+
+
+def highest_allocated() -> int | None:
+    """The most that tensors have had there at once, or None."""
+    return _asked_of_accelerators("max_memory_allocated")
+
+
+def _asked_of_accelerators(name: str) -> int | None:
+    kind = accelerator_in_use()
+    asked: Any = torch.cuda if kind == "cuda" else getattr(torch, "accelerator", None)
+    if kind is None or not hasattr(asked, name):
+        return None
+    return int(sum(map(getattr(asked, name), range(asked.device_count()))))
 
 
 def random_states() -> list[bytes]:

@@ -35,9 +35,10 @@ class Glyphs:
     cut: str = "..."
     separator: str = "-"
     good: str = "ok:"
+    block: str = "#"
 
 
-_UNICODE = Glyphs(bar="│", top="╭", side="│", bottom="╰", reach="─", cut="…", separator="·", good="✓")
+_UNICODE = Glyphs(bar="│", top="╭", side="│", bottom="╰", reach="─", cut="…", separator="·", good="✓", block="█")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.one_finding import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
+from autograd_doctor.renderers.profile_lines import profile_lines
 from autograd_doctor.renderers.remarks import command, is_function, remarks
 from autograd_doctor.renderers.since import since
 from autograd_doctor.renderers.wording import HEADED, SUMMARY, heading, listed, machine, stopped, summary
@@ -21,7 +22,7 @@ from autograd_doctor.wording import plural
 
 NAME = "full"
 SIGN = re.compile(
-    r"(doctor (check|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  "
+    r"(doctor (check|profile|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  "
     rf"|(\S )?({SUMMARY})|{HEADED}"
 )
 
@@ -43,8 +44,11 @@ def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
 
 
 def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
-    if report.findings or report.verdict != "passed":
+    if report.findings or report.verdict != "passed" or report.profile is not None:
         yield from _header(canvas, report)
+        yield Text("")
+    if report.profile is not None and report.profile.iterations:
+        yield from profile_lines(canvas, report.profile)
         yield Text("")
     if report.assumed:
         yield from _assumed(canvas, report.assumed)

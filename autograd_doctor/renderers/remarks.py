@@ -8,7 +8,7 @@ from itertools import filterfalse
 
 from msgspec import UNSET
 
-from autograd_doctor.renderers.wording import line_of, listed
+from autograd_doctor.renderers.wording import line_of, listed, was_judged
 from autograd_doctor.report import Report, ReportedFinding, Run, StoppedBy
 from autograd_doctor.wording import plural
 
@@ -40,9 +40,10 @@ def command(report: Report) -> str:
     """What was asked for, without its options and arguments: "doctor check -m"."""
     if report.target.block is not UNSET:
         return "watched"
-    return (
-        f"doctor {'gradcheck' if is_function(report) else 'check -m' if report.target.module is not UNSET else 'check'}"
-    )
+    if is_function(report):
+        return "doctor gradcheck"
+    what = "check" if report.profile is None else "profile"
+    return f"doctor {what}{' -m' if report.target.module is not UNSET else ''}"
 
 
 def subject_of(finding: ReportedFinding) -> str:
@@ -86,7 +87,13 @@ def _seen(finding: ReportedFinding, run: Run) -> str:
 
 
 def remarks(report: Report) -> Iterator[tuple[str, str]]:
-    """What could not be judged, what was silenced, what the doctor changed, what it cannot tell, what to do next."""
+    """What could not be judged, what was silenced, what the doctor changed, what it cannot tell, what to do next.
+
+    Of a profile that was made, only what the doctor changed matters.
+    """
+    if report.profile is not None and was_judged(report):
+        yield from (("note", note) for note in report.notes)
+        return
     reasons: dict[str, list[str]] = {}
     for code, reason in report.checks.skipped.items() if not is_function(report) else ():
         reasons.setdefault(reason, []).append(code)

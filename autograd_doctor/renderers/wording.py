@@ -35,7 +35,7 @@ def listed(items: Sequence[str], limit: int) -> str:
 
 
 SUMMARY = (
-    r"(\S+\s)?nothing\s+(else\s+)?(wrong|new)\s+seen\s+in\s+(all\s+)?\d+\s+steps?\s+of\s"
+    r"(\S+\s)?profiled\s+[\d,]+\s+iterations?\s+of\s|(\S+\s)?nothing\s+(else\s+)?(wrong|new)\s+seen\s+in\s+(all\s+)?\d+\s+steps?\s+of\s"
     r"|(?s:.{0,600}?)(\b\d+\s+checks?\s+found\s+nothing\s"
     r"|(?<!\S)(in\s+\d+\s+steps?|before\s+the\s+first\s+step)\s+of\s+training,\s+\d)"
     r"|(doctor\s+failed|program\s+failed|not\s+judged|interrupted):\s(?s:.{0,600}?)(?<!\S)(in\s+|\()[\d.]+\s+(s|min)\b"
@@ -73,6 +73,8 @@ def summary(report: Report) -> str:
     if report.verdict == "faults":
         return f"{report.exit_reason} {seen}{ending}{_silenced(report)}"
     nothing = "nothing new" if report.baseline else "nothing else wrong" if report.suppressed else "nothing wrong"
+    if report.profile is not None and not counts:
+        return f"profiled {plural(report.profile.iterations, 'iteration')} of {report.target.name} ({took})"
     every = "all " if report.run.seen_whole and report.run.steps > 1 else ""
     looked = f"({plural(len(report.checks.ran), 'check')}, {took})"
     on = f" on {len(report.run.ranks)} ranks" if len(report.run.ranks) > 1 else ""

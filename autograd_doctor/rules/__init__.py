@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from autograd_doctor.events.efficiency import PROFILED
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import (
     CONFIDENCES,
@@ -97,6 +98,11 @@ class Rule:
     lasting: bool = False
     examine: Callable[[Trace, Tunables], Iterator[Finding]] = _nothing
     examine_ranks: Callable[[Ranks, Tunables], Iterator[Finding]] | None = None
+
+    @property
+    def profiles(self) -> bool:
+        """Whether it judges where time and memory go, which is measured on request."""
+        return any(event in PROFILED for event in self.needs)
 
     @property
     def judge(self) -> Callable[..., Iterator[Finding]]:

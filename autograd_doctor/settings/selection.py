@@ -19,12 +19,16 @@ _PREFIX = re.compile(r"AD\d{0,2}")
 
 
 def selected(loaded: Loaded, catalogue: Sequence[Rule]) -> list[Rule]:
-    """The rules that are selected and not ignored; the more specific word wins, and `ignore` wins a draw."""
+    """The rules that are selected and not ignored; the more specific word wins, and `ignore` wins a draw.
+
+    Those that judge a profile are for a run that makes one.
+    """
     select, more, ignore = loaded.settings.select, loaded.settings.extend_select, loaded.ignored_rules
     for key, selectors in (("select", select), ("extend_select", more), ("ignore", ignore)):
         for selector in selectors:
             _check_selector(selector, catalogue, loaded.where(key))
-    return [rule for rule in catalogue if _strength(rule, [*select, *more]) > _strength(rule, ignore)]
+    rules = [rule for rule in catalogue if not rule.profiles]
+    return [rule for rule in rules if _strength(rule, [*select, *more]) > _strength(rule, ignore)]
 
 
 def ignored(loaded: Loaded, catalogue: Sequence[Rule]) -> list[tuple[Ignored, str]]:
@@ -35,6 +39,11 @@ def ignored(loaded: Loaded, catalogue: Sequence[Rule]) -> list[tuple[Ignored, st
             raise Mistake(f"{where}: ignore.code: name a rule or a prefix; ignoring everything is not possible")
         _check_selector(entry.code, catalogue, f"{where}: ignore.code")
     return entries
+
+
+def about_profiles(loaded: Loaded, catalogue: Sequence[Rule]) -> list[Rule]:
+    """The rules that judge a profile, without those that are ignored."""
+    return [rule for rule in catalogue if rule.profiles and not _strength(rule, loaded.ignored_rules)]
 
 
 def about_functions(catalogue: Sequence[Rule]) -> list[Rule]:

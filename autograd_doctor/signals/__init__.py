@@ -24,6 +24,7 @@ from autograd_doctor.signals.operations import Operations
 from autograd_doctor.signals.optimizers import Clearing, OptimizersBuilt, OptimizerSteps
 from autograd_doctor.signals.reads import GradientReads, ValueReads
 from autograd_doctor.signals.registration import Registration
+from autograd_doctor.signals.saves import Saves
 from autograd_doctor.signals.scalers import Scalers
 from autograd_doctor.signals.schedulers import Schedulers
 from autograd_doctor.signals.seeds import Seeds
@@ -59,6 +60,7 @@ class Signals:
         self.hooks = Hooks(guard)
         self.states = States(guard)
         self.loads = Loads(guard)
+        self.saves = Saves(guard)
         self.registration = Registration(guard)
         self.flags = Flags(guard)
         self.seeds = Seeds(guard)

@@ -12,6 +12,7 @@ from weakref import WeakSet
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.system import after_fork
 
@@ -21,6 +22,7 @@ _get_tracing_state = torch._C._get_tracing_state
 _len_torch_dispatch_stack = torch._C._len_torch_dispatch_stack
 _profiler_enabled = torch._C._autograd._profiler_enabled
 _set_grad_enabled = torch._C._set_grad_enabled
+_now = CLOCK.perf_counter
 
 Failed = Callable[[object, str, Exception], None]
 """Told of whose look failed, which look, and how."""
@@ -41,7 +43,7 @@ class Guard:
 
     `forked`: this is a forked child of the program, such as the worker of a loader, and is not watched. `muted` counts
     the reasons for which operations are not signalled at the moment. `attention`: how closely the program is watched;
-    `attention_turned` are called when that has changed.
+    `attention_turned` are called when that has changed. `clock` knows how long looks take, where somebody asks.
     """
 
     def __init__(self, failed: Failed) -> None:
@@ -50,6 +52,7 @@ class Guard:
         self.muted = 0
         self.attention = Attention.CLOSE
         self.attention_turned: list[Callable[[], None]] = []
+        self.clock: LookClock | None = None
         self.thread = Thread()
         self.deferred: list[Callable[[], None]] = []
         _guards.add(self)
@@ -92,6 +95,35 @@ class Guard:
         """Run what was deferred, unless a look is still going on in this thread."""
         while self.deferred and not self.busy:
             self.deferred.pop(0)()
+
+
+class LookClock:
+    """Adds up the seconds that the signals of a run take, looks and all."""
+
+    __slots__ = ("_looked", "_since", "_thread")
+
+    def __init__(self) -> None:
+        self._looked = 0.0
+        self._since: float | None = None
+        self._thread = threading.get_ident()
+
+    def begin(self) -> bool:
+        """A signal is sent; False if that happens inside another one, or on another thread."""
+        if self._since is not None or threading.get_ident() != self._thread:
+            return False
+        self._since = _now()
+        return True
+
+    def end(self) -> None:
+        """The signal that began has been heard by all."""
+        if self._since is not None:
+            self._looked += _now() - self._since
+            self._since = None
+
+    def seconds(self) -> float:
+        """The time, in seconds from no particular moment, as if no look had ever taken any."""
+        now = _now()
+        return now - self._looked - (now - self._since if self._since is not None else 0.0)
 
 
 class Thread(threading.local):

@@ -34,7 +34,10 @@ class ModuleCall:
 
 
 class ModuleCalls(Seam):
-    """`began`, then `ended`, also where the forward raised; both are bare signals.
+    """`began`, then `ended`, also where the forward raised; all are bare signals.
+
+    `entered`, then `left`, are sent of every call, also inside one that is alone: right before the forward, and right
+    after it.
 
     `nn.Module.__call__` is replaced, which disturbs less than global hooks: those send every call the slow way.
     """
@@ -43,6 +46,8 @@ class ModuleCalls(Seam):
         super().__init__(guard)
         self.began: Signal[ModuleCall] = Signal(guard, self, bare=True)
         self.ended: Signal[ModuleCall] = Signal(guard, self, bare=True)
+        self.entered: Signal[ModuleCall] = Signal(guard, self, bare=True)
+        self.left: Signal[ModuleCall] = Signal(guard, self, bare=True)
         self._alone: set[int] = set()
         """The threads in which a call that is alone runs."""
 
@@ -52,21 +57,26 @@ class ModuleCalls(Seam):
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            if (self._alone and get_ident() in self._alone) or not self.guard.idle:
+            is_inner = bool(self._alone) and get_ident() in self._alone
+            if (is_inner and not self.entered) or not self.guard.idle:
                 return original(module, *args, **kwargs)
             call = ModuleCall(module, args, kwargs, torch.is_grad_enabled(), torch.is_inference_mode_enabled())
-            self.began.send(call)
+            if not is_inner:
+                self.began.send(call)
             if call.alone:
                 self._alone.add(get_ident())
             try:
+                self.entered.send(call)
                 call.output = original(module, *args, **kwargs)
             except BaseException:
                 call.raised = True
                 raise
             finally:
+                self.left.send(call)
                 if call.alone:
                     self._alone.discard(get_ident())
-                self.ended.send(call)
+                if not is_inner:
+                    self.ended.send(call)
             return call.output
 
         return __call__

@@ -194,7 +194,10 @@ class Operations(Seam):
             if not plain:
                 signal.send(operation)
                 return
+            clock = self.guard.clock if self.guard.clock is not None and self.guard.clock.begin() else None
             self._tell_plainly(signal, listeners, operation)
+            if clock is not None:
+                clock.end()
         finally:
             self._told = outer
 

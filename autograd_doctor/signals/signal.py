@@ -122,11 +122,14 @@ class Signal(Generic[P]):
         guard = self._guard
         if not self.listeners or guard.forked or guard.thread.depth:
             return
+        clock = guard.clock if guard.clock is not None and guard.clock.begin() else None
         if self._is_bare:
             self.relay(what)
         else:
             with Looking(guard.thread):
                 self.relay(what)
+        if clock is not None:
+            clock.end()
         if guard.deferred:
             guard.run_deferred()
 

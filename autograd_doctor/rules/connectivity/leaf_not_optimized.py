@@ -189,22 +189,6 @@ def good_hook() -> None:
         optimizer.step()
 
 
-def good_input_of_a_checkpoint() -> None:
-    import torch
-    from torch import nn
-    from torch.utils.checkpoint import checkpoint
-
-    torch.manual_seed(0)
-    layer, head = nn.Linear(6, 8), nn.Linear(8, 1)
-    optimizer = torch.optim.SGD([*layer.parameters(), *head.parameters()], lr=0.05)
-    x = torch.randn(64, 6).requires_grad_()
-    for _ in range(8):
-        hidden = checkpoint(layer, x[:32], use_reentrant=True)
-        optimizer.zero_grad()
-        head(torch.relu(hidden)).square().mean().backward()
-        optimizer.step()
-
-
 RULE = Rule(
     code="AD220",
     name="leaf-not-optimized",
@@ -238,7 +222,6 @@ RULE = Rule(
         good_slopes_at_fixed_points,
         good_updated_by_hand,
         good_hook,
-        good_input_of_a_checkpoint,
     ),
     tunables={"minimum_steps": Tunable(3, "fewest steps with a gradient that nothing uses", NO_BEGINNING)},
 )

@@ -1,0 +1,124 @@
+"""Where the time and the memory of a training iteration went, as it was measured."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
+
+Activity = Literal[
+    "data", "forward", "no-grad forward", "loss", "backward", "clipping", "optimizer", "zeroing", "evaluation",
+    "checkpoint", "rest",
+]  # fmt: skip
+"""What a program is doing. loss: whatever it does between the forward that learns and the backward."""
+
+
+class Spent(Struct, frozen=True, omit_defaults=True):
+    """Seconds that went to an activity at a line, without what others took inside it, and without the doctor's own."""
+
+    activity: Activity
+    seconds: float
+    location: Location | None = None
+
+
+class IterationTimed(Event, frozen=True):
+    """One turn of the training loop, from a step of an optimizer to the next one at the same line.
+
+    samples, tokens: of the batches that the program drew, or gave to the first module, 0 where they do not tell.
+    waited: an accelerator was waited for after each activity, so that the parts are known, and the whole is longer than
+    else. recorded: operations were being recorded in it, which takes time of the program's own as well.
+    """
+
+    seconds: float
+    spent: list[Spent]
+    samples: int = 0
+    tokens: int = 0
+    waited: bool = False
+    recorded: bool = False
+
+
+class ModuleTime(Struct, frozen=True):
+    """A module in one iteration. seconds: in its forward; own: outside of the modules that it calls."""
+
+    name: str
+    kind: str
+    calls: float
+    seconds: list[float]
+    own: list[float]
+
+
+class ModulesTimed(Event, frozen=True):
+    """The forwards with gradients of all modules, by iteration: as many numbers of each as there were iterations."""
+
+    iterations: int
+    modules: list[ModuleTime]
+
+
+class LineCost(Struct, frozen=True):
+    """What the operations at a line took: in the forward, in their part of the backward, and saved between the two.
+
+    module: the innermost one that was running. operations: their names. waits: how often a value was asked for by
+    `.item()` and the like. All are means over iterations; saved are bytes of storages that no line before has saved.
+    """
+
+    location: Location | None
+    module: str
+    operations: list[str]
+    calls: float
+    forward: float
+    backward: float
+    saved: float
+    waits: float = 0.0
+
+
+class LinesMeasured(Event, frozen=True):
+    """Operation by operation, in so many iterations that were recorded."""
+
+    iterations: int
+    lines: list[LineCost]
+
+
+class MemoryBudgeted(Event, frozen=True):
+    """Bytes that training holds when a backward begins, each storage counted once.
+
+    activations: what graphs keep for their backward. gradients, optimizer: those that are there when a step is over, or
+    begins. highest: what the allocator of an accelerator had given out at most.
+    """
+
+    parameters: int
+    buffers: int
+    gradients: int
+    optimizer: int
+    activations: int
+    highest: int | None = None
+
+
+class CheckpointsTried(Event, frozen=True):
+    """Forward and backward of a copy of a model, with some of its blocks under `torch.utils.checkpoint` and without.
+
+    model: its name. holder: the name of what holds the blocks, and nothing else if they are alone; kind: their class.
+    blocks: how many there are; every: one in so many was checkpointed. saved: bytes kept for the backward, without and
+    with; before, after: seconds of forward and backward in as many alternating runs. differs: how far gradients were
+    apart, relative to the largest; 0 where they were the same to the last bit. moved: buffers that are changed twice.
+    location: where the blocks are called.
+    """
+
+    model: str
+    holder: str
+    kind: str
+    alone: bool
+    blocks: int
+    every: int
+    saved: tuple[int, int]
+    before: list[float]
+    after: list[float]
+    differs: float = 0.0
+    moved: list[str] = []
+    location: Location | None = None
+
+
+PROFILED: tuple[type[Event], ...] = (IterationTimed, ModulesTimed, LinesMeasured, MemoryBudgeted, CheckpointsTried)
+"""What is measured for a profile."""

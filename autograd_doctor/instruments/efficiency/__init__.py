@@ -1,0 +1,1 @@
+"""Instruments of `doctor profile`: where the time and the memory of an iteration go."""

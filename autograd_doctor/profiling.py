@@ -1,0 +1,131 @@
+"""The profile of a training loop, as the report holds it: where the time and the memory of an iteration go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, sqrt
+from statistics import median
+
+from msgspec import Struct
+
+from autograd_doctor.events.efficiency import Activity
+
+_DEVIATIONS = 1.96 / 2
+"""Of the rank of a median among n numbers, whose standard deviation is half the root of n: 95 % lie within."""
+
+
+class Measured(Struct, frozen=True):
+    """A median of several measurements, and the interval that holds the true one in 95 of 100 cases.
+
+    The interval goes from one order statistic to another, so that no distribution is assumed (Conover, Practical
+    Nonparametric Statistics, 3.2).
+    """
+
+    median: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(numbers: Sequence[float]) -> Measured:
+        """Of at least one number; of fewer than six the interval is all that was measured."""
+        ordered = sorted(numbers)
+        below = max(0, floor(len(ordered) / 2 - _DEVIATIONS * sqrt(len(ordered))))
+        return Measured(median(ordered), ordered[below], ordered[-1 - below])
+
+
+class Part(Struct, frozen=True):
+    """What the program does in an iteration: seconds, and which share that is. lines: where most of it happens."""
+
+    activity: Activity
+    seconds: Measured
+    share: float
+    lines: list[str]
+
+
+class Beside(Struct, frozen=True):
+    """What only some iterations do: an evaluation, or a checkpoint. seconds: in all."""
+
+    activity: Activity
+    iterations: int
+    seconds: float
+    lines: list[str]
+
+
+class ModuleCost(Struct, frozen=True):
+    """A module in an iteration. seconds: in its forward; own: without the modules that it calls.
+
+    backward: seconds in the backward of what its own operations made. saved: bytes that they keep for it. Both are 0
+    where no operations were recorded.
+    """
+
+    name: str
+    kind: str
+    calls: float
+    seconds: Measured
+    own: Measured
+    backward: float
+    saved: float
+
+
+class CodeLine(Struct, frozen=True):
+    """A line in an iteration: seconds of its operations, of their backward, and bytes that it keeps for that."""
+
+    line: str
+    operations: list[str]
+    calls: float
+    forward: float
+    backward: float
+    saved: float
+    waits: float
+
+
+class CheckpointOffer(Struct, frozen=True):
+    """What checkpointing some blocks of a model saves and costs, as measured on a copy.
+
+    blocks: what they are called; saved: bytes kept for the backward, without and with. cost: how many times as long
+    forward and backward take. same: gradients are the same to the last bit; differs: how far they are apart else, as a
+    share of the largest. moved: buffers that are changed twice. best: no other offer is better in one respect and as
+    good in the other. code: what does it.
+    """
+
+    blocks: str
+    saved: tuple[int, int]
+    cost: Measured
+    differs: float
+    moved: list[str]
+    best: bool
+    code: str
+
+
+class Memory(Struct, frozen=True):
+    """Bytes, each storage counted once. highest: on an accelerator, the most that was in use."""
+
+    parameters: int
+    buffers: int
+    gradients: int
+    optimizer: int
+    activations: int
+    highest: int | None = None
+
+    @property
+    def together(self) -> int:
+        """What is held when a backward begins, if gradients are there by then."""
+        return self.parameters + self.buffers + self.gradients + self.optimizer + self.activations
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """iterations: how many were timed in which nothing was recorded, evaluated or saved. recorded: how many others the
+    lines tell of. samples, tokens: per second, 0 where batches do not tell.
+    """
+
+    iterations: int = 0
+    recorded: int = 0
+    seconds: Measured = Measured(0.0, 0.0, 0.0)
+    samples: float = 0.0
+    tokens: float = 0.0
+    parts: list[Part] = []
+    beside: list[Beside] = []
+    modules: list[ModuleCost] = []
+    lines: list[CodeLine] = []
+    memory: Memory | None = None
+    checkpoints: list[CheckpointOffer] = []

@@ -1,0 +1,1 @@
+"""Rules of time and memory, as measured in the run itself (AD8xx)."""

@@ -1,0 +1,88 @@
+"""What checkpoints would save and cost, from what was tried."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from autograd_doctor.events.efficiency import CheckpointsTried
+from autograd_doctor.profiling import CheckpointOffer, Measured
+from autograd_doctor.trace import Trace
+
+
+class Offer(NamedTuple):
+    """A set of blocks to checkpoint: how many times as long forward and backward take, run by run."""
+
+    tried: CheckpointsTried
+    cost: Measured
+
+    @property
+    def kept(self) -> float:
+        """The share of what was kept that is still kept."""
+        before, after = self.tried.saved
+        return after / before if before else 1.0
+
+    @property
+    def one_block(self) -> float:
+        """Bytes that a block keeps while its backward runs, after it has been computed again: a mean."""
+        before, after = self.tried.saved
+        return (before - after) * self.tried.every / self.tried.blocks
+
+    @property
+    def blocks(self) -> str:
+        """`model.layers` (12 x `Block`)."""
+        which = "every second of " if self.tried.every > 1 else ""
+        return f"{which}`{self.tried.holder}` ({self.tried.blocks} x `{self.tried.kind}`)"
+
+    @property
+    def code(self) -> str:
+        """What checkpoints them."""
+        chosen = f"{self.tried.holder}.children()"
+        if not self.tried.alone:
+            chosen = f"[each for each in {chosen} if type(each).__name__ == {self.tried.kind!r}]"
+        if self.tried.every > 1:
+            chosen = f"{f'list({chosen})' if self.tried.alone else chosen}[::2]"
+        return (
+            "from functools import partial\n"
+            "from torch.utils.checkpoint import checkpoint\n"
+            f"for block in {chosen}:\n"
+            "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"
+        )
+
+
+def offers(trace: Trace) -> list[Offer]:
+    """All that was tried, those that save most first."""
+    found = [
+        Offer(each, Measured.of([after / before for before, after in zip(each.before, each.after, strict=True)]))
+        for each in trace.of(CheckpointsTried)
+        if each.before
+    ]
+    return sorted(found, key=lambda offer: offer.kept)
+
+
+def on_the_front(offers: list[Offer]) -> list[Offer]:
+    """Those that no other one beats in what it saves or costs without losing in the other."""
+    return [
+        each
+        for each in offers
+        if not any(
+            other is not each and other.kept <= each.kept and other.cost.median <= each.cost.median for other in offers
+        )
+    ]
+
+
+def as_reported(trace: Trace) -> list[CheckpointOffer]:
+    """For the report."""
+    found = offers(trace)
+    best = on_the_front(found)
+    return [
+        CheckpointOffer(
+            each.blocks,
+            each.tried.saved,
+            each.cost,
+            each.tried.differs,
+            each.tried.moved,
+            each in best,
+            each.code,
+        )
+        for each in found
+    ]

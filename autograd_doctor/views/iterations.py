@@ -1,0 +1,164 @@
+"""The profile that a trace holds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+
+from autograd_doctor.events.efficiency import (
+    Activity,
+    IterationTimed,
+    LineCost,
+    LinesMeasured,
+    MemoryBudgeted,
+    ModulesTimed,
+    Spent,
+)
+from autograd_doctor.events.run import InstrumentAttached
+from autograd_doctor.findings import Location
+from autograd_doctor.profiling import Beside, CodeLine, Measured, Memory, ModuleCost, Part, Profile
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.block_trials import as_reported
+
+_BESIDE: tuple[Activity, ...] = ("evaluation", "checkpoint")
+_LINES = 2
+"""That are named for one activity."""
+Line = Callable[[Location | None], str]
+
+
+def typical(trace: Trace) -> list[IterationTimed]:
+    """The iterations that tell how long one takes: nothing was recorded, evaluated or saved in them."""
+    plain = [each for each in trace.of(IterationTimed) if not each.recorded]
+    return [each for each in plain if not any(spent.activity in _BESIDE for spent in each.spent)]
+
+
+def split(iterations: Sequence[IterationTimed]) -> list[IterationTimed]:
+    """Those of which the parts are known: where an accelerator was waited for, if there is one."""
+    return [each for each in iterations if each.waited] or list(iterations)
+
+
+def whole(iterations: Sequence[IterationTimed]) -> list[IterationTimed]:
+    """Those that took as long as without the doctor: nobody waited for an accelerator."""
+    return [each for each in iterations if not each.waited] or list(iterations)
+
+
+def was_asked_for(trace: Trace) -> bool:
+    return any(IterationTimed.__name__ in attached.emits for attached in trace.of(InstrumentAttached))
+
+
+def profile(trace: Trace, line: Line) -> Profile | None:
+    """None where none was asked for; without iterations where none was timed that tells anything."""
+    if not was_asked_for(trace):
+        return None
+    timed = typical(trace)
+    if not timed:
+        return Profile()
+    seconds = Measured.of([each.seconds for each in whole(timed)])
+    costs = trace.of(LinesMeasured)
+    return Profile(
+        iterations=len(timed),
+        recorded=sum(each.iterations for each in costs),
+        seconds=seconds,
+        samples=median(each.samples for each in timed) / seconds.median,
+        tokens=median(each.tokens for each in timed) / seconds.median,
+        parts=_parts(split(timed), line),
+        beside=list(_beside(trace.of(IterationTimed), line)),
+        modules=list(_modules(trace)),
+        lines=[_line(cost, line) for each in costs for cost in _joined(each.lines)],
+        memory=next(map(_memory, trace.of(MemoryBudgeted)), None),
+        checkpoints=as_reported(trace),
+    )
+
+
+def shares(iterations: Sequence[IterationTimed]) -> dict[Activity, float]:
+    """What part of the time goes to each activity."""
+    sums: Counter[Activity] = Counter()
+    for each in iterations:
+        for spent in each.spent:
+            sums[spent.activity] += spent.seconds  # type: ignore[assignment]
+    total = sum(each.seconds for each in iterations)
+    return {activity: seconds / total for activity, seconds in sums.items()} if total else {}
+
+
+def lines_of(spent: Sequence[Spent], activity: Activity) -> list[Location]:
+    """Where most of an activity happens, the line that takes most first."""
+    sums: defaultdict[Location, float] = defaultdict(float)
+    for each in spent:
+        if each.activity == activity and each.location is not None:
+            sums[each.location] += each.seconds
+    return sorted(sums, key=lambda location: -sums[location])
+
+
+def _parts(iterations: Sequence[IterationTimed], line: Line) -> list[Part]:
+    spent = [spent for each in iterations for spent in each.spent]
+    by_iteration: defaultdict[Activity, list[float]] = defaultdict(lambda: [0.0] * len(iterations))
+    for number, each in enumerate(iterations):
+        for part in each.spent:
+            by_iteration[part.activity][number] += part.seconds
+    share = shares(iterations)
+    parts = [
+        Part(activity, Measured.of(seconds), share[activity], list(map(line, lines_of(spent, activity)[:_LINES])))
+        for activity, seconds in by_iteration.items()
+    ]
+    return sorted(parts, key=lambda part: -part.share)
+
+
+def _beside(iterations: Sequence[IterationTimed], line: Line) -> Iterator[Beside]:
+    for activity in _BESIDE:
+        spent = [[part for part in each.spent if part.activity == activity] for each in iterations]
+        found = [part for parts in spent for part in parts]
+        if found:
+            lines = [line(location) for location in lines_of(found, activity)[:_LINES]]
+            yield Beside(activity, sum(map(bool, spent)), sum(part.seconds for part in found), lines)
+
+
+def _modules(trace: Trace) -> Iterator[ModuleCost]:
+    """Most expensive first, by what they take themselves in forward and backward."""
+    by_module: defaultdict[str, list[LineCost]] = defaultdict(list)
+    for measured in trace.of(LinesMeasured):
+        for cost in measured.lines:
+            by_module[cost.module].append(cost)
+    for timed in trace.of(ModulesTimed):
+        yield from sorted(
+            (
+                ModuleCost(
+                    each.name,
+                    each.kind,
+                    each.calls,
+                    Measured.of(each.seconds),
+                    Measured.of(each.own),
+                    sum(cost.backward for cost in by_module[each.name]),
+                    sum(cost.saved for cost in by_module[each.name]),
+                )
+                for each in timed.modules
+            ),
+            key=lambda module: -(module.own.median + module.backward),
+        )
+
+
+def _joined(costs: Sequence[LineCost]) -> list[list[LineCost]]:
+    """Those at one line, which may run within several modules; the lines that take most time first."""
+    by_line: defaultdict[tuple[str, int], list[LineCost]] = defaultdict(list)
+    for cost in costs:
+        where = cost.location
+        by_line[(where.path, where.line) if where is not None else ("", 0)].append(cost)
+    return sorted(by_line.values(), key=lambda found: -sum(each.forward + each.backward for each in found))
+
+
+def _line(costs: Sequence[LineCost], line: Line) -> CodeLine:
+    return CodeLine(
+        line(costs[0].location),
+        list(dict.fromkeys(name for cost in costs for name in cost.operations)),
+        sum(cost.calls for cost in costs),
+        sum(cost.forward for cost in costs),
+        sum(cost.backward for cost in costs),
+        sum(cost.saved for cost in costs),
+        sum(cost.waits for cost in costs),
+    )
+
+
+def _memory(budget: MemoryBudgeted) -> Memory:
+    return Memory(
+        budget.parameters, budget.buffers, budget.gradients, budget.optimizer, budget.activations, budget.highest
+    )

@@ -1,0 +1,349 @@
+"""`doctor profile`: what is measured, from numbers to the screen."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from autograd_doctor.events.efficiency import CheckpointsTried, IterationTimed, LineCost, LinesMeasured, Spent
+from autograd_doctor.events.run import InstrumentAttached
+from autograd_doctor.findings import Location
+from autograd_doctor.profiling import Measured
+from autograd_doctor.reading.checkpointing import groups, tried
+from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
+from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.block_trials import offers, on_the_front
+from autograd_doctor.views.iterations import profile
+from tests.commands import doctor
+from tests.harness import ROOT
+
+TRAINS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 32), nn.Linear(32, 8)
+
+    def forward(self, x):
+        hidden = torch.relu(self.up(x))
+        return x + self.down(hidden)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(3))
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+torch.manual_seed(0)
+model = Model()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+data = TensorDataset(torch.randn(128, 8), torch.randn(128, 1))
+for epoch in range(4):
+    for x, y in DataLoader(data, batch_size=16):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+print("weights", sum(p.double().sum().item() for p in model.parameters()))
+"""
+PARAMETERS = 4 * (3 * (8 * 32 + 32 + 32 * 8 + 8) + 8 + 1)
+
+
+def _line(location: Location | None) -> str:
+    return f"{location.path}:{location.line}" if location is not None else "?"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(TRAINS)
+    return tmp_path
+
+
+def run(*arguments: str, columns: int = 120) -> tuple[int, str, str]:
+    always = {"AUTOGRAD_DOCTOR_SECONDS": "0", "COLUMNS": str(columns), "PYTHONPATH": str(ROOT)}
+    done = doctor(*arguments, env={**os.environ, **always})
+    return done.returncode, done.stdout, done.stderr
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=60))
+def test_the_interval_of_a_median_lies_around_it(numbers: list[float]) -> None:
+    measured = Measured.of(numbers)
+    assert min(numbers) <= measured.low <= measured.median <= measured.high <= max(numbers)
+    if len(numbers) < 6:
+        assert (measured.low, measured.high) == (min(numbers), max(numbers))
+
+
+def test_the_interval_is_that_of_the_order_statistics() -> None:
+    """Of 100 numbers, the 40th and the 61st (Conover, 3.2: 50 less 9.8, rounded down)."""
+    measured = Measured.of([float(number) for number in range(1, 101)])
+    assert (measured.low, measured.median, measured.high) == (41.0, 50.5, 60.0)
+
+
+def _trace(*happened: Any) -> Trace:
+    return Trace.of_events(InstrumentAttached(instrument="iteration_times", emits=["IterationTimed"]), *happened)
+
+
+def _timed(seconds: float, **others: Any) -> IterationTimed:
+    where = Location("train.py", 7)
+    spent = [Spent("data", seconds / 4, where), Spent("forward", 3 * seconds / 4)]
+    return IterationTimed(**{"seconds": seconds, "spent": spent, "samples": 8, **others})
+
+
+def test_only_iterations_in_which_nothing_else_was_done_tell_how_long_one_takes() -> None:
+    evaluating = _timed(90.0, spent=[Spent("evaluation", 90.0)])
+    found = profile(_trace(_timed(50.0, recorded=True), evaluating, _timed(2.0), _timed(4.0), _timed(3.0)), _line)
+    assert found is not None
+    assert (found.iterations, found.seconds.median, found.samples) == (3, 3.0, 8 / 3)
+    assert [(part.activity, part.share, part.lines) for part in found.parts] == [
+        ("forward", 0.75, []),
+        ("data", 0.25, ["train.py:7"]),
+    ]
+    assert [(each.activity, each.iterations, each.seconds) for each in found.beside] == [("evaluation", 1, 90.0)]
+
+
+def test_parts_come_from_iterations_that_wait_for_the_accelerator_and_the_whole_from_the_others() -> None:
+    found = profile(_trace(*(_timed(seconds, waited=seconds > 5) for seconds in (2.0, 8.0, 2.0, 8.0))), _line)
+    assert found is not None
+    assert found.seconds.median == 2.0
+    assert {part.activity: part.seconds.median for part in found.parts} == {"forward": 6.0, "data": 2.0}
+
+
+def test_what_was_not_asked_for_is_not_there_and_what_was_not_seen_is_empty() -> None:
+    assert profile(Trace.of_events(_timed(1.0)), _line) is None
+    nothing = profile(_trace(), _line)
+    assert nothing is not None
+    assert not nothing.iterations
+
+
+def test_a_line_that_runs_in_several_modules_is_one() -> None:
+    costs = [LineCost(Location("m.py", 3, column), f"m.{column}", ["linear"], 1.0, 2.0, 3.0, 4.0) for column in (1, 2)]
+    found = profile(_trace(_timed(1.0), LinesMeasured(iterations=2, lines=costs)), _line)
+    assert found is not None
+    (line,) = found.lines
+    assert (line.line, line.calls, line.forward, line.backward, line.saved) == ("m.py:3", 2.0, 4.0, 6.0, 8.0)
+
+
+# --------------------------------------------------------------------------------------------------------------- bytes
+
+
+def _kept(model: nn.Module, x: torch.Tensor) -> int:
+    """By hooks, which see what is packed: another way to the same number."""
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    found: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.untyped_storage().data_ptr() not in own:
+            found[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        kept = model(x)
+        total = sum(found.values())
+    del kept
+    return total
+
+
+def test_what_nodes_keep_adds_up_to_what_the_graph_keeps() -> None:
+    model = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.LayerNorm(32), nn.Dropout(0.5), nn.Linear(32, 4))
+    x = torch.randn(16, 8)
+    loss = model(x)
+    by_node = sum(saved for _, saved in activations_of(nodes_of([loss])))
+    assert by_node == saved_bytes([loss]).bytes == _kept(model, x)
+
+
+# --------------------------------------------------------------------------------------------------------- checkpoints
+
+
+class Block(nn.Module):
+    def __init__(self, norm: bool = False) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(
+            nn.Linear(8, 64),
+            nn.BatchNorm1d(64) if norm else nn.Identity(),
+            nn.ReLU(),
+            nn.Dropout(0.3),
+            nn.Linear(64, 8),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.inner(x)  # type: ignore[no-any-return]
+
+
+def _stack(norm: bool = False) -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 8), *(Block(norm) for _ in range(4)), nn.Linear(8, 1))
+
+
+def test_blocks_are_those_of_a_class_side_by_side() -> None:
+    assert [(each.path, each.kind, each.paths, each.alone) for each in groups(_stack())] == [
+        ("", "Block", ("1", "2", "3", "4"), False)
+    ]
+    two = nn.ModuleDict({"encoder": _stack()[1:5], "decoder": nn.Sequential(Block(), Block())})
+    assert [(each.path, len(each.paths), each.alone) for each in groups(two)] == [("", 2, True)]
+    assert groups(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))) == []
+
+
+def test_what_a_checkpoint_keeps_is_what_it_keeps_when_it_is_applied_by_hand() -> None:
+    model, x = _stack(), torch.randn(32, 8)
+    blocks = groups(model)[0]
+    plain, every, half = tried(model, ((x,), {}), [(), blocks.paths, blocks.paths[::2]], 0.0)
+    assert plain.saved == _kept(model, x)
+    assert (plain.differs, every.differs, half.differs) == (0.0, 0.0, 0.0)
+    assert len(plain.seconds) == len(every.seconds) == 5
+    assert "forward" not in vars(model[1])
+
+    def by_hand() -> torch.Tensor:
+        hidden = model[0](x)
+        for block in list(model)[1:5]:
+            hidden = checkpoint(block, hidden, use_reentrant=False)
+        return model[5](hidden)  # type: ignore[no-any-return]
+
+    assert every.saved == saved_bytes([by_hand()]).bytes
+    assert every.saved < half.saved < plain.saved
+
+
+def test_statistics_that_would_move_twice_are_named() -> None:
+    model, x = _stack(norm=True), torch.randn(32, 8)
+    _, every = tried(model, ((x,), {}), [(), groups(model)[0].paths], 0.0)
+    assert {name.rpartition(".")[2] for name in every.moved} == {
+        "num_batches_tracked", "running_mean", "running_var",
+    }  # fmt: skip
+
+
+def _tried(every: int, saved: int, after: float, **others: Any) -> CheckpointsTried:
+    return CheckpointsTried(
+        model="model", holder="model.blocks", kind="Block", alone=True, blocks=4, every=every,
+        saved=(1000, saved), before=[1.0] * 8, after=[after] * 8, **others,
+    )  # fmt: skip
+
+
+def test_an_offer_that_another_beats_is_none() -> None:
+    found = offers(Trace.of_events(_tried(1, 100, 1.3), _tried(2, 400, 1.1), _tried(2, 500, 1.2)))
+    assert [each.tried.saved[1] for each in found] == [100, 400, 500]
+    assert [each.tried.saved[1] for each in on_the_front(found)] == [100, 400]
+    assert found[1].blocks == "every second of `model.blocks` (4 x `Block`)"
+    compile(found[1].code, "code", "exec")
+
+
+@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_lines_to_paste_do_what_was_tried(every: int, alone: bool) -> None:
+    model = _stack()
+    held = nn.ModuleList(list(model)[1:5]) if alone else model
+    event = _tried(every, 1, 1.0)
+    offer = offers(Trace.of_events(CheckpointsTried(**{**_fields(event), "holder": "held", "alone": alone})))[0]
+    exec(offer.code, {"held": held})
+    assert sum("forward" in vars(each) for each in held) == 4 // every
+
+
+def _fields(event: CheckpointsTried) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in event.__struct_fields__}
+
+
+# ----------------------------------------------------------------------------------------------------- the command line
+
+
+def test_the_profile_of_a_program(home: Path) -> None:
+    code, out, err = run("profile", "--isolated", "--output-format", "json", "train.py")
+    assert code == 0, err
+    report = json.loads(out)
+    found = report["profile"]
+    assert found["iterations"] + found["recorded"] > 16
+    assert {part["activity"] for part in found["parts"]} >= {
+        "data", "forward", "loss", "backward", "clipping", "optimizer", "zeroing",
+    }  # fmt: skip
+    assert abs(sum(part["share"] for part in found["parts"]) - 1) < 1e-6
+    where = {part["activity"]: part["lines"] for part in found["parts"]}
+    assert where["data"] == ["train.py:31"]
+    assert where["backward"] == ["train.py:34"]
+    lines = {line["line"]: line for line in found["lines"]}
+    assert (lines["train.py:12"]["operations"], lines["train.py:12"]["calls"]) == (["linear", "relu"], 6.0)
+    assert lines["train.py:12"]["saved"] == 3 * 4 * 16 * (8 + 32)
+    modules = {module["name"]: module for module in found["modules"]}
+    assert modules["model.blocks.1.up"]["calls"] == 1.0
+    assert modules["model"]["seconds"]["median"] >= modules["model.blocks.1"]["seconds"]["median"]
+    memory = found["memory"]
+    assert (memory["parameters"], memory["gradients"]) == (PARAMETERS, PARAMETERS)
+    assert memory["optimizer"] == 2 * PARAMETERS + 4 * 14
+    assert memory["activations"] == sum(line["saved"] for line in found["lines"])
+    assert [each["blocks"] for each in found["checkpoints"]] == ["`model.blocks` (3 x `Block`)"]
+    assert found["checkpoints"][0]["differs"] == 0
+
+
+def test_the_program_computes_what_it_computes_without_us(home: Path) -> None:
+    _, _, printed = run("profile", "--isolated", "--steps", "99", "--output-format", "json", "train.py")
+    plain: dict[str, Any] = {}
+    torch.random.manual_seed(0)
+    exec(compile(TRAINS.replace("print(", "said = ("), "train.py", "exec"), plain)
+    assert f"weights {plain['said'][1]}" in printed
+
+
+@pytest.mark.parametrize("columns", [50, 80, 120])
+def test_the_screen_keeps_to_its_width(home: Path, columns: int) -> None:
+    code, out, _ = run("profile", "--isolated", "train.py", columns=columns)
+    assert code == 0
+    tables = out[out.index("an iteration takes") : out.index("profiled")]
+    assert all(len(line) <= columns for line in tables.splitlines())
+    assert "  by line" in tables
+    assert "saved for backward" in tables
+
+
+def test_a_profile_that_was_saved_is_told_again(home: Path) -> None:
+    run("profile", "--isolated", "--save-trace", "p.trace", "--output-format", "json:p.json", "train.py")
+    for name in ("p.trace", "p.json"):
+        code, out, _ = run("report", name)
+        assert code == 0
+        assert "an iteration takes" in out
+
+
+def test_a_check_measures_no_profile(home: Path) -> None:
+    report = json.loads(run("check", "--isolated", "--output-format", "json", "train.py")[1])
+    assert report["profile"] is None
+    assert "AD806" not in [*report["checks"]["ran"], *report["checks"]["skipped"]]
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        ("print('done')", 4, "not judged"),
+        (TRAINS.replace("range(4)", "range(0)"), 4, "before the first step"),
+        (TRAINS + "\nraise ValueError('late')", 3, "ValueError"),
+    ],
+    ids=["trains nothing", "no step", "crashes"],
+)
+def test_a_program_of_which_nothing_can_be_told(home: Path, program: str, code: int, said: str) -> None:
+    (home / "train.py").write_text(program)
+    found, out, err = run("profile", "--isolated", "--steps", "99", "train.py")
+    assert found == code
+    assert said in out + err
+    assert "Traceback" not in err or code == 3
+
+
+def test_what_is_no_program_is_a_mistake(home: Path) -> None:
+    code, out, err = run("profile", "--isolated", "gone.py")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "gone.py: no such file" in err

@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.events.efficiency import CheckpointsTried, IterationTimed, LineCost, LinesMeasured, Spent
-from autograd_doctor.events.run import InstrumentAttached
+from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
 from autograd_doctor.profiling import Measured
 from autograd_doctor.reading.checkpointing import groups, tried
@@ -104,7 +104,7 @@ def test_the_interval_is_that_of_the_order_statistics() -> None:
 
 
 def _trace(*happened: Any) -> Trace:
-    return Trace.of_events(InstrumentAttached(instrument="iteration_times", emits=["IterationTimed"]), *happened)
+    return Trace.of_events(RecordingStarted(tool="", began=0.0, needs=["IterationTimed"]), *happened)
 
 
 def _timed(seconds: float, **others: Any) -> IterationTimed:

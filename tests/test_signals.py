@@ -840,12 +840,21 @@ def test_module_calls():
             echo(2, fail=True)
         with heard.signals.guard.looking():
             assert echo(3) == 3
-    assert heard.names == ["began", "ended"] * 2
-    first, second = heard[1][1], heard[3][1]
+    assert heard.names == ["began", "entered", "left", "ended"] * 2
+    first, second = heard[3][1], heard[7][1]
     assert (first.module, first.args, first.kwargs, first.output, first.raised) == (echo, (1,), {}, 1, False)
     assert (first.grad_enabled, first.inference) == (False, True)
     assert (second.kwargs, second.output, second.raised) == ({"fail": True}, None, True)
     assert (second.grad_enabled, second.inference) == (True, False)
+
+
+def test_calls_inside_one_that_is_alone_are_entered_and_left() -> None:
+    inner = nn.Identity()
+    with Heard("modules") as heard:
+        heard.signals.modules.began.connect(lambda call: setattr(call, "alone", True), owner="test")
+        nn.Sequential(inner)(1)
+    assert heard.names == ["began", "entered", "entered", "left", "left", "ended"]
+    assert heard[2][1].module is heard[3][1].module is inner
 
 
 def test_train_modes():

@@ -39,14 +39,14 @@ _COPY_WELL = ("lightning", "pytorch_lightning")
 """Those whose modules say what a copy of them is, and leave nothing but their trainer out."""
 
 
-def obstacle(module: nn.Module, most_state: int = _MOST_STATE) -> str:
+def obstacle(module: nn.Module, most_state: int | None = None) -> str:
     """Why no copy of it can be called; "" where nothing stands in the way. most_state: of its tensors, in bytes."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return "other processes take part in its forward"
     tensors = [tensor for _, tensor in (*parameters_in(module), *buffers_in(module))]
     if any(type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.is_meta for tensor in tensors):
         return "its parameters are not plain tensors"
-    if sum(bytes_of(tensor) for tensor in tensors) > most_state:
+    if sum(bytes_of(tensor) for tensor in tensors) > (most_state or _MOST_STATE):
         return "it is too large to be copied"
     if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
         return "hooks watch every module"
@@ -184,12 +184,12 @@ def copy_of(module: nn.Module, *, as_it_is: bool = False) -> nn.Module:
     return copied
 
 
-def copies_of(values: Any, most_input: int = _MOST_INPUT) -> Any:
+def copies_of(values: Any, most_input: int | None = None) -> Any:
     """The arguments of a call with copies of their tensors, None if something is among them that is not copied.
 
     most_input: bytes of these tensors.
     """
-    budget = [most_input]
+    budget = [most_input or _MOST_INPUT]
     try:
         return _copied(values, budget)
     except TypeError:

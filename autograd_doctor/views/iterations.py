@@ -15,7 +15,7 @@ from autograd_doctor.events.efficiency import (
     ModulesTimed,
     Spent,
 )
-from autograd_doctor.events.run import InstrumentAttached
+from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
 from autograd_doctor.profiling import Beside, CodeLine, Measured, Memory, ModuleCost, Part, Profile
 from autograd_doctor.trace import Trace
@@ -44,7 +44,7 @@ def whole(iterations: Sequence[IterationTimed]) -> list[IterationTimed]:
 
 
 def was_asked_for(trace: Trace) -> bool:
-    return any(IterationTimed.__name__ in attached.emits for attached in trace.of(InstrumentAttached))
+    return any(IterationTimed.__name__ in started.needs for started in trace.of(RecordingStarted))
 
 
 def profile(trace: Trace, line: Line) -> Profile | None:

@@ -1,4 +1,4 @@
-"""AD801 checkpoint-candidate."""
+"""AD801 checkpoint-candidate: checkpoints would save much memory here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AD806 data-bound."""
+"""AD806 data-bound: training waits for its data."""
 
 from __future__ import annotations
 

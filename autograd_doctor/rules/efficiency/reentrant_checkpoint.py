@@ -1,4 +1,4 @@
-"""AD802 reentrant-checkpoint."""
+"""AD802 reentrant-checkpoint: a checkpoint of the older kind."""
 
 from __future__ import annotations
 

@@ -15,11 +15,13 @@ from typer import Argument, Context, Option
 
 from autograd_doctor import __version__
 from autograd_doctor.command import completion
+from autograd_doctor.command.compare_command import compare
 from autograd_doctor.command.complaints import complain
 from autograd_doctor.command.gradcheck_command import gradcheck
 from autograd_doctor.command.options import (
     HOW_LONG,
     RANKS,
+    WHAT,
     AddIgnore,
     Against,
     Baseline,
@@ -46,7 +48,7 @@ from autograd_doctor.command.options import (
     request,
 )
 from autograd_doctor.command.plain_help import PlainCommand, PlainGroup
-from autograd_doctor.command.profile_command import profile
+from autograd_doctor.command.profile_command import profile as profile_command
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.mistakes import Mistake
 
@@ -176,6 +178,14 @@ def check(
             rich_help_panel=RANKS,
         ),
     ] = None,
+    profile: Annotated[
+        bool | None,
+        Option(
+            "--profile",
+            help="Also measure where time and memory go, in a second run.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
     target: OneTarget = None,
     python: Python = None,
     select: Select = None,
@@ -226,8 +236,9 @@ def check(
     raise typer.Exit(checking.check(asked))
 
 
-app.command(cls=_Check, context_settings=_TARGET_FIRST)(profile)
+app.command(name="profile", cls=_Check, context_settings=_TARGET_FIRST)(profile_command)
 app.command(cls=PlainCommand)(gradcheck)
+app.command(cls=PlainCommand)(compare)
 
 
 @app.command(cls=PlainCommand)

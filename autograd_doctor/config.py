@@ -82,6 +82,7 @@ class Invocation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     target: list[str] = []
     nproc_per_node: Positive | None = None
     rank_reports: str | None = None
+    profile: bool = False
     exit_zero: bool = False
     no_ignores: bool = False
     write_baseline: bool = False

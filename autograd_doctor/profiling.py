@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from math import floor, sqrt
 from statistics import median
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -12,6 +14,8 @@ from autograd_doctor.events.efficiency import Activity
 
 _DEVIATIONS = 1.96 / 2
 """Of the rank of a median among n numbers, whose standard deviation is half the root of n: 95 % lie within."""
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)|(?<=\[)\d+(?=\])")
+"""Of a member of a container: `model.blocks.3.up`."""
 
 
 class Measured(Struct, frozen=True):
@@ -67,6 +71,37 @@ class ModuleCost(Struct, frozen=True):
     saved: float
 
 
+class Alike(NamedTuple):
+    """Modules of a class at the same place in the members of a container, as one: `model.layers.*.up`."""
+
+    name: str
+    kind: str
+    modules: list[ModuleCost]
+
+    def sum(self, of: Callable[[ModuleCost], float]) -> float:
+        return sum(map(of, self.modules))
+
+    @property
+    def own(self) -> Measured:
+        """What they take themselves; the interval is at most as wide as told, since they do not vary as one."""
+        each = [module.own for module in self.modules]
+        return Measured(sum(m.median for m in each), sum(m.low for m in each), sum(m.high for m in each))
+
+    @property
+    def cost(self) -> float:
+        """Seconds in forward and backward."""
+        return self.own.median + self.sum(lambda module: module.backward)
+
+
+def alike(modules: Sequence[ModuleCost]) -> list[Alike]:
+    """The dearest first."""
+    found: dict[tuple[str, str], list[ModuleCost]] = {}
+    for module in modules:
+        found.setdefault((_NUMBER.sub("*", module.name), module.kind), []).append(module)
+    same = [Alike(name if len(each) > 1 else each[0].name, kind, each) for (name, kind), each in found.items()]
+    return sorted(same, key=lambda each: -each.cost)
+
+
 class CodeLine(Struct, frozen=True):
     """A line in an iteration: seconds of its operations, of their backward, and bytes that it keeps for that."""
 
@@ -115,7 +150,7 @@ class Memory(Struct, frozen=True):
 
 class Profile(Struct, frozen=True, kw_only=True):
     """iterations: how many were timed in which nothing was recorded, evaluated or saved. recorded: how many others the
-    lines tell of. samples, tokens: per second, 0 where batches do not tell.
+    lines tell of. samples, tokens: per second, 0 where batches do not tell. alone: nothing else was asked for.
     """
 
     iterations: int = 0
@@ -129,3 +164,4 @@ class Profile(Struct, frozen=True, kw_only=True):
     lines: list[CodeLine] = []
     memory: Memory | None = None
     checkpoints: list[CheckpointOffer] = []
+    alone: bool = True

@@ -122,6 +122,7 @@ MAY_IMPORT = {
     # From a trace to a report.
     "run_course": set(),
     "profiling": {"events"},
+    "profile_changes": {"profiling"},
     "views": {"events", "findings", "operations", "profiling", "run_course", "tape", "trace", "wording"},
     "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
     "report": {"findings", "profiling", "run_course", "surrogate_pairs"},
@@ -184,7 +185,7 @@ MAY_IMPORT = {
     },
     "command": {
         *("accepted", "config", "config_file", "engine", "events", "findings", "interpreter", "interrupts", "launch"),
-        *("members", "mistakes", "plan", "ranks", "recording"),
+        *("members", "mistakes", "plan", "profile_changes", "profiling", "ranks", "recording"),
         *(
             "judging",
             "renderers",

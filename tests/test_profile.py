@@ -11,21 +11,25 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.events.efficiency import CheckpointsTried, IterationTimed, LineCost, LinesMeasured, Spent
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
-from autograd_doctor.profiling import Measured
+from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
+from autograd_doctor.profiling import Measured, Memory, Part, Profile
 from autograd_doctor.reading.checkpointing import groups, tried
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.report import to_json
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import offers, on_the_front
 from autograd_doctor.views.iterations import profile
 from tests.commands import doctor
 from tests.harness import ROOT
+from tests.reports import healthy
 
 TRAINS = """
 import torch
@@ -264,6 +268,86 @@ def _fields(event: CheckpointsTried) -> dict[str, Any]:
     return {name: getattr(event, name) for name in event.__struct_fields__}
 
 
+# ------------------------------------------------------------------------------------------------------------ comparing
+
+
+def _profile(seconds: float, saved: int = 1000, **parts: float) -> Profile:
+    measured = [Part(name, _exactly(value), value / seconds, []) for name, value in parts.items()]  # type: ignore[arg-type]
+    return Profile(iterations=9, seconds=_exactly(seconds), parts=measured, memory=Memory(100, 0, 100, 200, saved))
+
+
+def _exactly(seconds: float) -> Measured:
+    return Measured(seconds, 0.99 * seconds, 1.01 * seconds)
+
+
+def test_what_differs_by_no_more_than_runs_do_has_not_changed() -> None:
+    found = list(changes(_profile(1.0, forward=0.5, rest=0.01), _profile(1.04, forward=0.52, rest=0.013)))
+    assert [(each.what, each.beyond_noise) for each in found if each.kind == "time"] == [
+        (WHOLE, False),
+        ("forward", False),
+        ("rest", False),
+    ]
+
+
+def test_what_became_slower_larger_or_was_not_there_has_changed() -> None:
+    found = {
+        each.what: each for each in changes(_profile(1.0, forward=0.5), _profile(1.5, 1200, forward=0.5, data=0.5))
+    }
+    assert found[WHOLE].ratio == 1.5
+    assert (found["data"].before, found["data"].beyond_noise, found["data"].ratio) == (None, True, None)
+    assert not found["forward"].beyond_noise
+    assert (found["saved for backward"].ratio, found["parameters"].beyond_noise) == (1.2, False)
+    assert found[MEMORY].after == 1600
+
+
+@given(st.floats(0.001, 10), st.floats(0.001, 10))
+def test_a_change_one_way_is_one_the_other_way(one: float, other: float) -> None:
+    there, back = (next(changes(_profile(a), _profile(b))) for a, b in ((one, other), (other, one)))
+    if abs(one / other - 1) > 0.06:
+        assert there.beyond_noise == back.beyond_noise
+        assert there.grew != back.grew
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [([], 0), (["--fail-on-slower", "10%"], 1), (["--fail-on-slower", "60"], 0), (["--fail-on-larger", "5%"], 1)],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_gate_on_two_profiles(home: Path, options: list[str], code: int) -> None:
+    _save("a.json", _profile(1.0, forward=0.5))
+    _save("b.json", _profile(1.5, 1200, forward=0.75))
+    found, out, _ = run("compare", "a.json", "b.json", *options)
+    assert found == code
+    assert "an iteration" in out
+    assert ("fails: " in out) == bool(code)
+    told = json.loads(run("compare", "a.json", "b.json", *options, "--output-format", "json")[1])
+    assert any(each["fails"] for each in told["changes"]) == bool(code)
+
+
+def _save(name: str, found: Profile) -> None:
+    Path(name).write_bytes(to_json(replace(healthy(), profile=found)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a.json", "b.json", "--fail-on-slower", "ten"], "--fail-on-slower: expected a percentage such as `10%`"),
+        (["a.json", "gone.json"], "gone.json: no such file"),
+        (["a.json", "plain.json"], "plain.json: holds no profile"),
+        (["a.json", "train.py"], "train.py: not a report"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_what_cannot_be_compared(home: Path, arguments: list[str], said: str) -> None:
+    for name in ("a.json", "b.json"):
+        _save(name, _profile(1.0))
+    Path("plain.json").write_bytes(to_json(healthy()))
+    code, out, err = run("compare", *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
 # ----------------------------------------------------------------------------------------------------- the command line
 
 
@@ -318,6 +402,21 @@ def test_a_profile_that_was_saved_is_told_again(home: Path) -> None:
         code, out, _ = run("report", name)
         assert code == 0
         assert "an iteration takes" in out
+
+
+def test_a_check_measures_a_profile_where_it_is_asked_for(home: Path) -> None:
+    code, out, err = run("check", "--profile", "--isolated", "--output-format", "json", "train.py")
+    assert code == 0
+    report = json.loads(out)
+    assert report["profile"]["iterations"]
+    assert not report["profile"]["alone"]
+    assert {"AD101", "AD801", "AD806"} <= set(report["checks"]["ran"])
+    assert "running it again to measure where time and memory go" in err
+    html = run("check", "--profile", "--isolated", "--output-format", "html", "train.py")[1]
+    assert '<h2 id="profile-title">Profile</h2>' in html
+    assert '<a href="#profile">Profile</a>' in html
+    markdown = run("profile", "--isolated", "--output-format", "markdown", "train.py")[1]
+    assert "| module | calls | forward |" in markdown
 
 
 def test_a_check_measures_no_profile(home: Path) -> None:

@@ -14,6 +14,7 @@ from autograd_doctor.command import outputs, workflow, writing
 from autograd_doctor.command.again import again
 from autograd_doctor.command.assumed import trained
 from autograd_doctor.command.job import call_of, interpreter_of, job_of, may_be_assumed, target_of
+from autograd_doctor.command.profiled import with_profile
 from autograd_doctor.command.request import Request, load_settings, note, only_output
 from autograd_doctor.command.running import (
     as_bytes,
@@ -163,6 +164,8 @@ def _run(
         judged = of_another_rank(run, what, job, failed)
     else:
         judged = concluded(run, what, job, request.asked, failed)
+        if request.asked.profile:
+            judged = with_profile(judged, request, loaded, what, plan)
         if not request.is_one_of_several:
             failed += outputs.write(judged, job.outputs, job.settings.color)
     if judged is not None and not request.caller and not request.is_one_of_several and not job.ranks.hands_in:

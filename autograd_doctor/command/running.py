@@ -30,14 +30,12 @@ from autograd_doctor.wording import plural
 def plan_of(job: Job, what: Target, workspace: launch.Workspace) -> Plan:
     """What the child is to run and to record, and where."""
     settings = job.settings
-    needs = {event for rule in job.rules for event in rule.needs}
-    needs |= set(PROFILED) if job.profiles else set()
     return Plan(
         target=what,
         trace=workspace.trace,
         scratch=workspace.scratch,
         selected=[rule.code for rule in job.rules],
-        needs=sorted(event.__name__ for event in needs),
+        needs=needs_of(job),
         steps=settings.steps,
         seconds=settings.seconds,
         max_seconds=settings.max_seconds,
@@ -50,6 +48,12 @@ def plan_of(job: Job, what: Target, workspace: launch.Workspace) -> Plan:
         ranks=_talking(job, workspace),
         members=workspace.members,
     )
+
+
+def needs_of(job: Job) -> list[str]:
+    """The names of the events that the rules ask for, and of those that a profile consists of."""
+    needs = {event for rule in job.rules for event in rule.needs} | set(PROFILED if job.profiles else ())
+    return sorted(event.__name__ for event in needs)
 
 
 def _talking(job: Job, workspace: launch.Workspace) -> Ranks:

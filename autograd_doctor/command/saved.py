@@ -37,6 +37,14 @@ def report(request: Request, against: Path | None = None) -> int:
     return _render(request, _report(path, data), (str(against), _report(against, _read(against))) if against else None)
 
 
+def read_report(path: Path) -> Report | Reports:
+    """What a file holds that was written in the format `json`. Raises `Mistake`."""
+    data = _read(path)
+    if not _is_json(path, data):
+        raise Mistake(f"{path}: not a report (`doctor report {path} --output-format json` makes one of a trace)")
+    return _report(path, data)
+
+
 def _read(path: Path) -> bytes:
     if path.is_dir():
         raise Mistake(f"{path}: a folder, not a saved report or trace")

@@ -13,7 +13,7 @@ from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canva
 from autograd_doctor.renderers.one_finding import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.profile_lines import profile_lines
-from autograd_doctor.renderers.remarks import command, is_function, remarks
+from autograd_doctor.renderers.remarks import command, is_function, is_profile, remarks
 from autograd_doctor.renderers.since import since
 from autograd_doctor.renderers.wording import HEADED, SUMMARY, heading, listed, machine, stopped, summary
 from autograd_doctor.report import Assumed, OptimizerFacts, Report
@@ -44,7 +44,7 @@ def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
 
 
 def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
-    if report.findings or report.verdict != "passed" or report.profile is not None:
+    if report.findings or report.verdict != "passed" or is_profile(report):
         yield from _header(canvas, report)
         yield Text("")
     if report.profile is not None and report.profile.iterations:

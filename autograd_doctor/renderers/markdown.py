@@ -9,10 +9,12 @@ from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
+from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers import Earlier, Options, Part
 from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.one_finding import places_of
+from autograd_doctor.renderers.profile_tables import Table, pace, tables
 from autograd_doctor.renderers.remarks import command, doubts, remarks, subject_of
 from autograd_doctor.renderers.since import since
 from autograd_doctor.renderers.spots import spot
@@ -93,7 +95,8 @@ def _head(report: Report) -> str:
         f"{_sign(report)} **{prose(summary(report))}**",
         " · ".join([code(typed), *map(prose, machine(report))]),
     ]
-    return "".join(f"{part}\n\n" for part in (*parts, *_assumed(report.assumed), *_table(report)))
+    told = (*parts, *_assumed(report.assumed), *_profile(report.profile), *_table(report))
+    return "".join(f"{part}\n\n" for part in told)
 
 
 def _sign(report: Report) -> str:
@@ -106,6 +109,23 @@ def _assumed(assumed: Assumed | None) -> Iterator[str]:
     if assumed:
         yield f"Assumed {prose('; '.join(assumed.said))}. The same as settings:"
         yield fenced(assumed.settings).rstrip()
+
+
+def _profile(profile: Profile | None) -> Iterator[str]:
+    if profile is not None and profile.iterations:
+        yield prose(pace(profile))
+        for table in tables(profile):
+            yield f"**{prose(table.title)}**"
+            yield "\n".join(_rows_of(table))
+            yield from map(prose, table.notes)
+
+
+def _rows_of(table: Table) -> Iterator[str]:
+    marks = ["---", *("---:" for _ in table.head[1:-1]), "---" if table.has_words else "---:"]
+    for row in (table.head, marks):
+        yield f"| {' | '.join(row)} |"
+    for row in table.rows:
+        yield f"| {' | '.join(prose(cell, in_table=True) for cell in row)} |"
 
 
 def _table(report: Report) -> Iterator[str]:

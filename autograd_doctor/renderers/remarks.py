@@ -36,13 +36,18 @@ def is_function(report: Report) -> bool:
     return report.target.function is not UNSET
 
 
+def is_profile(report: Report) -> bool:
+    """Whether nothing but a profile was asked for."""
+    return report.profile is not None and report.profile.alone
+
+
 def command(report: Report) -> str:
     """What was asked for, without its options and arguments: "doctor check -m"."""
     if report.target.block is not UNSET:
         return "watched"
     if is_function(report):
         return "doctor gradcheck"
-    what = "check" if report.profile is None else "profile"
+    what = "profile" if is_profile(report) else "check"
     return f"doctor {what}{' -m' if report.target.module is not UNSET else ''}"
 
 
@@ -91,7 +96,7 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
 
     Of a profile that was made, only what the doctor changed matters.
     """
-    if report.profile is not None and was_judged(report):
+    if is_profile(report) and was_judged(report):
         yield from (("note", note) for note in report.notes)
         return
     reasons: dict[str, list[str]] = {}

@@ -67,14 +67,15 @@ def summary(report: Report) -> str:
         sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} ({took})"
         return ", ".join([sentence, *counts])
     ending = f"; {stopped(report)}" if _ended_badly(report.run) else ""
+    if report.profile is not None and report.profile.alone:
+        found = f"; {', '.join(counts)}" if counts else ""
+        return f"profiled {plural(report.profile.iterations, 'iteration')} of {report.target.name} ({took}){found}"
     if counts:
         new = "new: " if report.baseline else ""
         return f"{new}{', '.join(counts)} {seen}{ending}{_silenced(report)}"
     if report.verdict == "faults":
         return f"{report.exit_reason} {seen}{ending}{_silenced(report)}"
     nothing = "nothing new" if report.baseline else "nothing else wrong" if report.suppressed else "nothing wrong"
-    if report.profile is not None and not counts:
-        return f"profiled {plural(report.profile.iterations, 'iteration')} of {report.target.name} ({took})"
     every = "all " if report.run.seen_whole and report.run.steps > 1 else ""
     looked = f"({plural(len(report.checks.ran), 'check')}, {took})"
     on = f" on {len(report.run.ranks)} ranks" if len(report.run.ranks) > 1 else ""

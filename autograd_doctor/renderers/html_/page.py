@@ -15,12 +15,14 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers import Earlier, Part, remarks
 from autograd_doctor.renderers.frames import frames
 from autograd_doctor.renderers.full import seen
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
 from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
+from autograd_doctor.renderers.profile_tables import Table, pace, tables
 from autograd_doctor.renderers.since import became
 from autograd_doctor.renderers.wording import heading, line_of, machine, measured, stopped, summary
 from autograd_doctor.report import Report, ReportedFinding, Run
@@ -55,6 +57,7 @@ def page(report: Report, earlier: Earlier | None = None) -> str:
         tool=report.tool,
         plots=_plots(course, earlier),
         course=course,
+        profile=report.profile is not None and report.profile.iterations > 0,
         body=_body(report, earlier),
         several=[],
     )
@@ -118,6 +121,7 @@ def _body(report: Report, earlier: Earlier | None, at: str = "") -> Markup:
             skipped=_skipped(report),
             plots=_plots(report.course, earlier),
             by_line=_by_line(report.findings),
+            profile=_profile(report.profile),
             data=_data(report, earlier),
         )
     )
@@ -262,6 +266,11 @@ def _networks(course: Course) -> list[str]:
     found = dict.fromkeys([*(row.network for row in course.flow.rows), *(each.network for each in course.series)])
     named = [network for network in found if network]
     return named[:_COLOURED] if len(named) > 1 else []
+
+
+def _profile(profile: Profile | None) -> tuple[str, list[Table]] | None:
+    """How long an iteration takes, and the tables."""
+    return (pace(profile), list(tables(profile))) if profile is not None and profile.iterations else None
 
 
 def _by_line(findings: Sequence[ReportedFinding]) -> dict[str, list[tuple[int, ReportedFinding]]]:

@@ -1,0 +1,131 @@
+"""A profile as tables of words, the dearest first, for all formats that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from autograd_doctor.profiling import Alike, Beside, CodeLine, Measured, Memory, Part, Profile, alike
+from autograd_doctor.renderers.wording import listed
+from autograd_doctor.wording import in_bytes, plural
+
+_ROWS = 10
+"""Of a table; the JSON has them all."""
+_NEGLIGIBLE = 0.005
+"""A share of the time below which a row says nothing."""
+_NAMES = 4
+
+
+class Table(NamedTuple):
+    """Rows of cells: a name, then numbers, then, under a last column without a head, words.
+
+    shares: of each row, to be drawn as bars; empty where there are none. notes: what stands below.
+    """
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+    shares: list[float]
+    notes: list[str]
+    has_words: bool
+
+
+def pace(profile: Profile) -> str:
+    """How long an iteration takes, and what that makes a second."""
+    made = [f"{profile.samples:,.0f} samples"] * bool(profile.samples)
+    made += [f"{profile.tokens:,.0f} tokens"] * bool(profile.tokens)
+    per_second = f", {' or '.join(made)} a second" if made else ""
+    said = f"an iteration takes {_interval(profile.seconds)}{per_second}"
+    return f"{said} (median of {plural(profile.iterations, 'iteration')})"
+
+
+def tables(profile: Profile) -> Iterator[Table]:
+    """Where the time goes, by module and by line; what is held in memory; what checkpoints would change."""
+    yield _time_table(profile)
+    whole = profile.seconds.median
+    modules = [each for each in alike(profile.modules) if each.cost >= _NEGLIGIBLE * whole]
+    lines = [each for each in profile.lines if each.forward + each.backward >= _NEGLIGIBLE * whole]
+    if modules:
+        head = ["module", "calls", "forward", "of its own", "backward", "saved"]
+        yield _cut("by module", head, list(map(_module, modules)), has_words=False)
+    if lines:
+        head = ["line", "forward", "backward", "saved", "operations"]
+        yield _cut("by line", head, list(map(_line, lines)), has_words=True)
+    if profile.memory is not None:
+        rows = _memory(profile.memory)
+        yield Table("memory when a backward begins", ["", "held"], rows, [], [], has_words=False)
+
+
+def _time_table(profile: Profile) -> Table:
+    parts = [part for part in profile.parts if part.share >= _NEGLIGIBLE]
+    return Table(
+        "time",
+        ["", "median", "share", "lines"],
+        list(map(_part, parts)),
+        [part.share for part in parts],
+        list(map(_beside, profile.beside)),
+        has_words=True,
+    )
+
+
+def _cut(title: str, head: list[str], rows: list[list[str]], *, has_words: bool) -> Table:
+    """The first rows of a table, and how many more there are."""
+    more = len(rows) - _ROWS
+    notes = [f"and {plural(more, head[0])} more: `--output-format json` has all"] if more > 0 else []
+    return Table(title, head, rows[:_ROWS], [], notes, has_words)
+
+
+def _interval(measured: Measured) -> str:
+    low, high = _time(measured.low), _time(measured.high)
+    return _time(measured.median) + (f" ({low} to {high})" if low != high else "")
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= 0.9995 * size:  # what would be written as 1000 of the next unit
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def _part(part: Part) -> list[str]:
+    return [part.activity, _time(part.seconds.median), f"{part.share:.0%}", ", ".join(part.lines)]
+
+
+def _beside(beside: Beside) -> str:
+    where = f" ({', '.join(beside.lines)})" if beside.lines else ""
+    return f"and {beside.activity}: {_time(beside.seconds)} in {plural(beside.iterations, 'iteration')}{where}"
+
+
+def _module(same: Alike) -> list[str]:
+    backward, saved = same.sum(lambda module: module.backward), same.sum(lambda module: module.saved)
+    return [
+        f"{same.name} ({same.kind})",
+        f"{same.sum(lambda module: module.calls):.3g}",
+        _time(same.sum(lambda module: module.seconds.median)),
+        _time(same.own.median),
+        _time(backward) if backward else "",
+        in_bytes(saved) if saved else "",
+    ]
+
+
+def _line(line: CodeLine) -> list[str]:
+    return [
+        line.line,
+        _time(line.forward),
+        _time(line.backward) if line.backward else "",
+        in_bytes(line.saved) if line.saved else "",
+        listed(line.operations, _NAMES),
+    ]
+
+
+def _memory(memory: Memory) -> list[list[str]]:
+    held = {
+        "parameters": memory.parameters,
+        "buffers": memory.buffers,
+        "gradients": memory.gradients,
+        "optimizer state": memory.optimizer,
+        "saved for backward": memory.activations,
+        "together": memory.together,
+    }
+    rows = [[name, in_bytes(size)] for name, size in held.items() if size]
+    return rows if memory.highest is None else [*rows, ["most in use on the accelerator", in_bytes(memory.highest)]]

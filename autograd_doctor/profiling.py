@@ -149,11 +149,14 @@ class Memory(Struct, frozen=True):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """iterations: how many were timed in which nothing was recorded, evaluated or saved. recorded: how many others the
-    lines tell of. samples, tokens: per second, 0 where batches do not tell. alone: nothing else was asked for.
+    """iterations: how many were timed in which nothing was recorded, evaluated or saved. while_recorded: there were
+    none but those in which operations were recorded, which takes time. recorded: how many the lines tell of.
+
+    samples, tokens: per second, 0 where batches do not tell. alone: nothing else was asked for.
     """
 
     iterations: int = 0
+    while_recorded: bool = False
     recorded: int = 0
     seconds: Measured = Measured(0.0, 0.0, 0.0)
     samples: float = 0.0

@@ -23,6 +23,7 @@ from autograd_doctor.profiling import Measured, Memory, Part, Profile
 from autograd_doctor.reading.checkpointing import groups, tried
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.renderers.profile_tables import pace
 from autograd_doctor.report import to_json
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import offers, on_the_front
@@ -127,6 +128,13 @@ def test_only_iterations_in_which_nothing_else_was_done_tell_how_long_one_takes(
         ("data", 0.25, ["train.py:7"]),
     ]
     assert [(each.activity, each.iterations, each.seconds) for each in found.beside] == [("evaluation", 1, 90.0)]
+
+
+def test_a_short_program_is_told_by_what_was_recorded_of_it_and_that_is_said() -> None:
+    found = profile(_trace(_timed(2.0, recorded=True), _timed(4.0, recorded=True)), _line)
+    assert found is not None
+    assert (found.iterations, found.while_recorded, found.seconds.median) == (2, True, 3.0)
+    assert "slowed down by being recorded" in pace(found)
 
 
 def test_parts_come_from_iterations_that_wait_for_the_accelerator_and_the_whole_from_the_others() -> None:

@@ -22,7 +22,7 @@ from autograd_doctor.reading.torch_versions import wait_for_accelerator
 from autograd_doctor.reading.trials import Undecided, alone, apart, fresh
 from autograd_doctor.reading.without_running import attributes
 
-_ROUNDS = (5, 25)
+_ROUNDS = (5, 15)
 """Timed runs of each way: at least, and at most."""
 _MOST_GROUPS = 3
 

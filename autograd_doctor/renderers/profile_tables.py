@@ -36,7 +36,8 @@ def pace(profile: Profile) -> str:
     made += [f"{profile.tokens:,.0f} tokens"] * bool(profile.tokens)
     per_second = f", {' or '.join(made)} a second" if made else ""
     said = f"an iteration takes {_interval(profile.seconds)}{per_second}"
-    return f"{said} (median of {plural(profile.iterations, 'iteration')})"
+    of = f"median of {plural(profile.iterations, 'iteration')}"
+    return f"{said} ({of}{', all of them slowed down by being recorded' * profile.while_recorded})"
 
 
 def tables(profile: Profile) -> Iterator[Table]:

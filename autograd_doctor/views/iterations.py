@@ -21,7 +21,7 @@ from autograd_doctor.profiling import Beside, CodeLine, Measured, Memory, Module
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported
 
-_BESIDE: tuple[Activity, ...] = ("evaluation", "checkpoint")
+_BESIDE: frozenset[Activity] = frozenset({"evaluation", "checkpoint"})
 _LINES = 2
 """That are named for one activity."""
 Line = Callable[[Location | None], str]
@@ -29,8 +29,12 @@ Line = Callable[[Location | None], str]
 
 def typical(trace: Trace) -> list[IterationTimed]:
     """The iterations that tell how long one takes: nothing was recorded, evaluated or saved in them."""
-    plain = [each for each in trace.of(IterationTimed) if not each.recorded]
-    return [each for each in plain if not any(spent.activity in _BESIDE for spent in each.spent)]
+    return [each for each in _undisturbed(trace) if not each.recorded]
+
+
+def _undisturbed(trace: Trace) -> list[IterationTimed]:
+    """Those in which nothing was evaluated or saved."""
+    return [each for each in trace.of(IterationTimed) if not {spent.activity for spent in each.spent} & _BESIDE]
 
 
 def split(iterations: Sequence[IterationTimed]) -> list[IterationTimed]:
@@ -52,12 +56,16 @@ def profile(trace: Trace, line: Line) -> Profile | None:
     if not was_asked_for(trace):
         return None
     timed = typical(trace)
+    while_recorded = not timed
+    if while_recorded:
+        timed = _undisturbed(trace)
     if not timed:
         return Profile()
     seconds = Measured.of([each.seconds for each in whole(timed)])
     costs = trace.of(LinesMeasured)
     return Profile(
         iterations=len(timed),
+        while_recorded=while_recorded,
         recorded=sum(each.iterations for each in costs),
         seconds=seconds,
         samples=median(each.samples for each in timed) / seconds.median,
@@ -105,7 +113,7 @@ def _parts(iterations: Sequence[IterationTimed], line: Line) -> list[Part]:
 
 
 def _beside(iterations: Sequence[IterationTimed], line: Line) -> Iterator[Beside]:
-    for activity in _BESIDE:
+    for activity in sorted(_BESIDE):
         spent = [[part for part in each.spent if part.activity == activity] for each in iterations]
         found = [part for parts in spent for part in parts]
         if found:

@@ -20,7 +20,7 @@ def bad() -> None:
     class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = nn.Sequential(nn.Linear(16, 256), nn.GELU(), nn.Linear(256, 16))
+            self.inner = nn.Sequential(nn.Linear(16, 512), nn.GELU(), nn.Linear(512, 16))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x + self.inner(x)  # type: ignore[no-any-return]
@@ -39,8 +39,8 @@ def bad() -> None:
     torch.manual_seed(0)
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for _ in range(40):
-        inputs = torch.randn(256, 16)
+    for _ in range(25):
+        inputs = torch.randn(1024, 16)
         optimizer.zero_grad()
         (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean().backward()
         optimizer.step()
@@ -71,7 +71,7 @@ def good_checkpointed() -> None:
     class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = nn.Sequential(nn.Linear(16, 256), nn.GELU(), nn.Linear(256, 16))
+            self.inner = nn.Sequential(nn.Linear(16, 512), nn.GELU(), nn.Linear(512, 16))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x + self.inner(x)  # type: ignore[no-any-return]
@@ -90,8 +90,8 @@ def good_checkpointed() -> None:
     torch.manual_seed(0)
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for _ in range(40):
-        inputs = torch.randn(256, 16)
+    for _ in range(25):
+        inputs = torch.randn(1024, 16)
         optimizer.zero_grad()
         (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean().backward()
         optimizer.step()
@@ -102,7 +102,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     if budget is None:
         return
     others = budget.parameters + budget.buffers + budget.gradients + budget.optimizer
-    if budget.activations < tunables["share"] * (budget.activations + others):
+    if budget.activations < tunables["bytes"] or budget.activations < tunables["share"] * (budget.activations + others):
         return
     safe = [each for each in offers(trace) if not each.tried.moved and each.tried.differs <= tunables["difference"]]
     worth = [each for each in on_the_front(safe) if 1 - each.kept >= tunables["saving"]]
@@ -166,6 +166,7 @@ RULE = Rule(
         "share": Tunable(
             0.5, "the least share of the memory that is kept for the backward", "chosen: else weights decide what fits"
         ),
+        "bytes": Tunable(2**24, "the fewest bytes kept for the backward", "chosen: fewer are there on any device"),
         "saving": Tunable(0.3, "the least share of that which is saved", "chosen: less is not worth the time"),
         "difference": Tunable(
             1e-4,

@@ -74,11 +74,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         return
     parts = split(timed)
     share = shares(parts).get("data", 0.0)
-    if share < tunables["share"]:
-        return
     spent = [spent for each in parts for spent in each.spent]
-    where = next(iter(lines_of(spent, "data")), None)
     waited = sum(each.seconds for each in spent if each.activity == "data") / len(parts)
+    if share < tunables["share"] or waited < tunables["seconds"]:
+        return
+    where = next(iter(lines_of(spent, "data")), None)
     taken = sum(each.seconds for each in whole(timed)) / len(whole(timed))
     yield RULE.finding(
         f"{share:.0%} of an iteration is spent waiting for the next batch: {1e3 * waited:.3g} of {1e3 * taken:.3g} ms",
@@ -117,6 +117,11 @@ RULE = Rule(
     tunables={
         "share": Tunable(
             0.3, "the least share of an iteration that is spent waiting", "chosen: below, nothing can be won that pays"
+        ),
+        "seconds": Tunable(
+            0.001,
+            "the fewest seconds that an iteration waits",
+            "chosen: to hand a batch over from another process takes about as long",
         ),
         "iterations": Tunable(
             10, "the fewest iterations that were timed", "arithmetic: of fewer, a median says little"

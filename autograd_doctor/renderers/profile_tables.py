@@ -129,4 +129,4 @@ def _memory(memory: Memory) -> list[list[str]]:
         "together": memory.together,
     }
     rows = [[name, in_bytes(size)] for name, size in held.items() if size]
-    return rows if memory.highest is None else [*rows, ["most in use on the accelerator", in_bytes(memory.highest)]]
+    return [*rows, ["most in use on the accelerator", in_bytes(memory.highest)]] if memory.highest else rows

@@ -112,7 +112,7 @@ class LineCosts(Instrument):
 
     def _over(self, iteration: Iteration) -> None:
         """Only an iteration that was recorded from its beginning to its end tells what all lines took."""
-        counts = self._counts and iteration.recorded and iteration.typical
+        counts = self._counts and iteration.recorded and iteration.typical and iteration.split
         self._seen += counts
         for line in self._lines.values():
             line.end(counts=counts)

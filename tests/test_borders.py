@@ -124,7 +124,7 @@ MAY_IMPORT = {
     "profiling": {"events"},
     "profile_changes": {"profiling"},
     "views": {"events", "findings", "operations", "profiling", "run_course", "tape", "trace", "wording"},
-    "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
+    "rules": {"events", "findings", "operations", "profiling", "tape", "trace", "views", "wording"},
     "report": {"findings", "profiling", "run_course", "surrogate_pairs"},
     "reports": {"findings", "report", "wording"},
     "judging": {

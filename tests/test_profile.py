@@ -21,8 +21,10 @@ from autograd_doctor.findings import Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
 from autograd_doctor.reading.checkpointing import groups, tried
+from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.renderers.profile_tables import pace
 from autograd_doctor.report import to_json
 from autograd_doctor.trace import Trace
@@ -274,6 +276,44 @@ def test_the_lines_to_paste_do_what_was_tried(every: int, alone: bool) -> None:
 
 def _fields(event: CheckpointsTried) -> dict[str, Any]:
     return {name: getattr(event, name) for name in event.__struct_fields__}
+
+
+# ----------------------------------------------------------------------------------------------------------- attention
+
+
+def _attention(mask: torch.Tensor | None = None, scale: float = 0.5, **others: Any) -> Attention:
+    torch.manual_seed(0)
+    queries, keys, values = torch.randn(3, 2, 4, 96, 8)
+    scores = queries @ keys.transpose(-2, -1) * scale
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype is torch.bool else scores + mask
+    return Attention(queries, keys, values, scale, mask, others.get("result", scores.softmax(-1) @ values))
+
+
+@pytest.mark.parametrize(
+    ("mask", "causal"),
+    [
+        (None, False),
+        (torch.ones(96, 96).tril().bool(), True),
+        (torch.ones(1, 1, 96, 96).tril().bool(), True),
+        (torch.arange(96) < 70, False),
+        (torch.zeros(96, 96).masked_fill(torch.ones(96, 96).triu(3).bool(), -1e9), False),
+    ],
+    ids=["none", "causal", "causal of all heads", "padding", "added"],
+)
+def test_the_fused_call_computes_the_same_and_keeps_less(mask: torch.Tensor | None, causal: bool) -> None:
+    attention = _attention(mask if mask is None or mask.dim() > 1 else mask.expand(96, 96))
+    found = compared(attention, 0.0)
+    assert attention.is_causal is causal
+    assert found.differs < 1e-5
+    weights = 4 * 2 * 4 * 96 * 96
+    assert found.fused.saved < weights <= found.stepwise.saved
+    assert len(found.stepwise.seconds) == len(found.fused.seconds) == 5
+
+
+def test_what_computes_something_else_is_no_attention() -> None:
+    with pytest.raises(Undecided, match="more than was understood"):
+        compared(_attention(result=torch.ones(2, 4, 96, 8)), 0.0)
 
 
 # ------------------------------------------------------------------------------------------------------------ comparing

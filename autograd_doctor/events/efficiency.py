@@ -120,5 +120,34 @@ class CheckpointsTried(Event, frozen=True):
     location: Location | None = None
 
 
-PROFILED: tuple[type[Event], ...] = (IterationTimed, ModulesTimed, LinesMeasured, MemoryBudgeted, CheckpointsTried)
+class AttentionTried(Event, frozen=True):
+    """Attention written out at a line, and the fused call in its place, on the same queries, keys and values.
+
+    shape: of the queries; keys: how many there are. saved: bytes kept for the backward, step by step and fused; before,
+    after: seconds of forward and backward in as many alternating runs. differs: how far the results were apart,
+    relative to the largest. causal: each position sees those before it; masked: some mask is there. dropped: the rate
+    of dropout on the weights. scale: what scores are multiplied by.
+    """
+
+    location: Location | None
+    shape: list[int]
+    keys: int
+    saved: tuple[int, int]
+    before: list[float]
+    after: list[float]
+    differs: float
+    causal: bool = False
+    masked: bool = False
+    dropped: float = 0.0
+    scale: float = 1.0
+
+
+PROFILED: tuple[type[Event], ...] = (
+    IterationTimed,
+    ModulesTimed,
+    LinesMeasured,
+    MemoryBudgeted,
+    CheckpointsTried,
+    AttentionTried,
+)
 """What is measured for a profile."""

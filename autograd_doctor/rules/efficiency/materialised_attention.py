@@ -1,0 +1,186 @@
+"""AD803 materialised-attention: attention builds and keeps its whole matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events.efficiency import AttentionTried
+from autograd_doctor.findings import Finding
+from autograd_doctor.profiling import Measured
+from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import in_bytes, plural
+
+
+def bad() -> None:
+    """Scores, softmax and weighted sum are written out."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(32, 96), nn.Linear(32, 32)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            queries, keys, values = self.inner(x).unflatten(-1, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+            scores = queries @ keys.transpose(-2, -1) / 8**0.5
+            hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+            weights = scores.masked_fill(hidden, float("-inf")).softmax(-1)
+            return self.outer((weights @ values).transpose(1, 2).flatten(2))  # type: ignore[no-any-return] # <- AD803
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), Attention(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(2, 256, 4)
+        optimizer.zero_grad()
+        (model(inputs) - inputs.cumsum(1).sum(-1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+
+
+def good() -> None:
+    """The fused call."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(32, 96), nn.Linear(32, 32)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            queries, keys, values = self.inner(x).unflatten(-1, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+            found = nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+            return self.outer(found.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), Attention(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(2, 256, 4)
+        optimizer.zero_grad()
+        (model(inputs) - inputs.cumsum(1).sum(-1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+
+
+def good_short_sequences() -> None:
+    """The matrix of 16 positions is a matter of some kilobytes."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(32, 96), nn.Linear(32, 32)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            queries, keys, values = self.inner(x).chunk(3, -1)
+            weights = (queries @ keys.transpose(-2, -1) / 32**0.5).softmax(-1)
+            return self.outer(weights @ values)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), Attention(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(8, 16, 4)
+        optimizer.zero_grad()
+        (model(inputs) - inputs.mean(1, keepdim=True).sum(-1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+
+
+def good_scores_by_position() -> None:
+    """Scores get a learned term for each distance: the fused call would lose its gradient, or keep as much."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(32, 96), nn.Linear(32, 32)
+            self.by_distance = nn.Parameter(torch.zeros(2 * 128 - 1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            queries, keys, values = self.inner(x).chunk(3, -1)
+            at = torch.arange(x.shape[1])
+            scores = queries @ keys.transpose(-2, -1) / 32**0.5 + self.by_distance[at - at[:, None] + 127]
+            return self.outer(scores.softmax(-1) @ values)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), Attention(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(4, 128, 4)
+        optimizer.zero_grad()
+        (model(inputs) - inputs.roll(1, 1).sum(-1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for tried in trace.of(AttentionTried):
+        cost = Measured.of([after / before for before, after in zip(tried.before, tried.after, strict=True)])
+        stepwise, fused = tried.saved
+        if stepwise - fused < tunables["bytes"] or cost.low > 1 + tunables["slower"]:
+            continue
+        yield RULE.finding(
+            f"attention builds {tried.shape[-2]} x {tried.keys} weights here and keeps {in_bytes(stepwise)} for the "
+            f"backward; `scaled_dot_product_attention` would keep {in_bytes(fused)}, and take {_cost(cost)}",
+            subject="",
+            location=tried.location,
+            help=f"`torch.nn.functional.scaled_dot_product_attention({_arguments(tried)})`",
+            evidence={
+                "saved_before": stepwise,
+                "saved_after": fused,
+                "time": cost.median,
+                "time_low": cost.low,
+                "time_high": cost.high,
+                "results_differ_by": tried.differs,
+            },
+            notes=(
+                f"measured in {plural(len(tried.before), 'pair')} of runs on what a step of the program computed with",
+            ),
+            step_first=tried.step,
+            step_count=1,
+        )
+
+
+def _cost(cost: Measured) -> str:
+    if cost.low <= 1 <= cost.high:
+        return f"as long, within the noise ({cost.low:.0%} to {cost.high:.0%})"
+    return f"{cost.median:.0%} of the time ({cost.low:.0%} to {cost.high:.0%})"
+
+
+def _arguments(tried: AttentionTried) -> str:
+    found = ["queries", "keys", "values"]
+    found += ["is_causal=True"] if tried.causal else ["attn_mask=…"] * tried.masked
+    found += [f"dropout_p={tried.dropped:g}"] * bool(tried.dropped)
+    usual = tried.shape[-1] ** -0.5
+    return ", ".join([*found, *([f"scale={tried.scale:.4g}"] if abs(tried.scale / usual - 1) > 1e-3 else [])])
+
+
+RULE = Rule(
+    code="AD803",
+    name="materialised-attention",
+    severity="info",
+    title="attention builds and keeps its whole matrix",
+    observes="`doctor profile` follows products of queries and keys through scaling, masks and softmax to the product "
+    "with values. It runs the same with `scaled_dot_product_attention`, on copies of what the program computed with, "
+    "and in turn with the steps written out. The rule speaks where the results agree, much less is kept for the "
+    "backward, and it takes no longer.",
+    why="The weights of all pairs of positions grow with the square of the length; several copies of them are kept for "
+    "the backward. The fused call keeps none, and computes them again piece by piece.",
+    fix="Call `torch.nn.functional.scaled_dot_product_attention` instead of product, softmax and product.",
+    fine="Where the weights themselves are looked at, or get terms that learn.",
+    needs=(AttentionTried,),
+    bad=(bad,),
+    good=(good, good_short_sequences, good_scores_by_position),
+    tunables={
+        "bytes": Tunable(2**20, "the fewest bytes that are saved", "chosen: fewer are there on any device"),
+        "slower": Tunable(0.05, "by what share the fused call may take longer", "chosen: memory may be worth that"),
+    },
+    references=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+        "https://arxiv.org/abs/2205.14135",
+    ),
+    examine=examine,
+)

@@ -38,7 +38,9 @@ class Measured(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """What the program does in an iteration: seconds, and which share that is. lines: where most of it happens."""
+    """What the program does in an iteration. share: of the time of all, but for the shortest and the longest; what only
+    some iterations do has one although its median is 0. lines: where most of it happens.
+    """
 
     activity: Activity
     seconds: Measured

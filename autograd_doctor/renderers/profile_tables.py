@@ -61,8 +61,8 @@ def _time_table(profile: Profile) -> Table:
     parts = [part for part in profile.parts if part.share >= _NEGLIGIBLE]
     return Table(
         "time",
-        ["", "median", "share", "lines"],
-        list(map(_part, parts)),
+        ["", "time", "share", "lines"],
+        [_part(part, profile.seconds.median) for part in parts],
         [part.share for part in parts],
         list(map(_beside, profile.beside)),
         has_words=True,
@@ -88,8 +88,8 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs"
 
 
-def _part(part: Part) -> list[str]:
-    return [part.activity, _time(part.seconds.median), f"{part.share:.0%}", ", ".join(part.lines)]
+def _part(part: Part, whole: float) -> list[str]:
+    return [part.activity, _time(part.share * whole), f"{part.share:.0%}", ", ".join(part.lines)]
 
 
 def _beside(beside: Beside) -> str:

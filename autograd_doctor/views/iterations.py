@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
@@ -22,6 +22,8 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported
 
 _BESIDE: frozenset[Activity] = frozenset({"evaluation", "checkpoint"})
+_TRIMMED = 10
+"""One in so many at each end: on a busy machine, one iteration may take as long as all others."""
 _LINES = 2
 """That are named for one activity."""
 Line = Callable[[Location | None], str]
@@ -80,12 +82,18 @@ def profile(trace: Trace, line: Line) -> Profile | None:
 
 
 def shares(iterations: Sequence[IterationTimed]) -> dict[Activity, float]:
-    """What part of the time goes to each activity."""
-    sums: Counter[Activity] = Counter()
-    for each in iterations:
+    """What part of the time goes to each activity, without the iterations that took longest, or no time at all.
+
+    What is done in some iterations only, as waiting for workers that prepare batches ahead, counts as well.
+    """
+    ordered = sorted(iterations, key=lambda each: each.seconds)
+    outside = len(ordered) // _TRIMMED
+    kept = ordered[outside : len(ordered) - outside]
+    sums: defaultdict[Activity, float] = defaultdict(float)
+    for each in kept:
         for spent in each.spent:
-            sums[spent.activity] += spent.seconds  # type: ignore[assignment]
-    total = sum(each.seconds for each in iterations)
+            sums[spent.activity] += spent.seconds
+    total = sum(each.seconds for each in kept)
     return {activity: seconds / total for activity, seconds in sums.items()} if total else {}
 
 

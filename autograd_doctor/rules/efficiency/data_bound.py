@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from autograd_doctor.events.efficiency import IterationTimed
 from autograd_doctor.findings import Finding
@@ -75,11 +76,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     parts = split(timed)
     share = shares(parts).get("data", 0.0)
     spent = [spent for each in parts for spent in each.spent]
-    waited = sum(each.seconds for each in spent if each.activity == "data") / len(parts)
+    taken = median(each.seconds for each in whole(timed))
+    waited = share * taken
     if share < tunables["share"] or waited < tunables["seconds"]:
         return
     where = next(iter(lines_of(spent, "data")), None)
-    taken = sum(each.seconds for each in whole(timed)) / len(whole(timed))
     yield RULE.finding(
         f"{share:.0%} of an iteration is spent waiting for the next batch: {1e3 * waited:.3g} of {1e3 * taken:.3g} ms",
         subject="",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from autograd_doctor.events.efficiency import CheckpointsTried, IterationTimed, LineCost, LinesMeasured, Spent
 from autograd_doctor.events.run import RecordingStarted
@@ -25,6 +27,7 @@ from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
 from autograd_doctor.renderers.profile_tables import pace
 from autograd_doctor.report import to_json
 from autograd_doctor.trace import Trace
@@ -276,6 +279,48 @@ def test_the_lines_to_paste_do_what_was_tried(every: int, alone: bool) -> None:
 
 def _fields(event: CheckpointsTried) -> dict[str, Any]:
     return {name: getattr(event, name) for name in event.__struct_fields__}
+
+
+# ------------------------------------------------------------------------------------------------------------- workers
+
+
+class _Numbers(Dataset[int]):
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, index: int) -> int:
+        if index == 4 and torch.utils.data.get_worker_info() is None:
+            raise AssertionError("read in the process that trains")
+        return index
+
+
+def test_workers_read_and_the_process_that_trains_does_not() -> None:
+    loader = DataLoader(_Numbers(), batch_size=3, shuffle=True)
+    before = torch.random.get_rng_state(), random.getstate()
+    assert not obstacle(loader)
+    assert 0 < seconds_of_a_batch(loader, 2, 1.0, 0.0) < 5
+    assert torch.equal(before[0], torch.random.get_rng_state())
+    assert before[1] == random.getstate()
+
+
+def test_what_workers_cannot_read_is_not_tried() -> None:
+    class Fails(_Numbers):
+        def __getitem__(self, index: int) -> int:
+            raise ValueError
+
+    with pytest.raises(Undecided, match="ValueError"):
+        seconds_of_a_batch(DataLoader(Fails(), batch_size=2), 1, 1.0, 0.0)
+
+
+class _Stream(IterableDataset[int]):
+    def __iter__(self) -> Any:
+        return iter(range(3))
+
+
+def test_loaders_of_which_workers_are_not_tried() -> None:
+    assert obstacle(DataLoader(_Numbers(), num_workers=1)) == "it has workers"
+    assert "does not say in advance" in obstacle(DataLoader(_Stream()))
+    assert "does not say in advance" in obstacle(DataLoader(_Numbers(), batch_sampler=[[0, 1]]))
 
 
 # ----------------------------------------------------------------------------------------------------------- attention

@@ -142,6 +142,19 @@ class AttentionTried(Event, frozen=True):
     scale: float = 1.0
 
 
+class WorkersTried(Event, frozen=True):
+    """The data set of a loader was read by workers for a moment.
+
+    before: the seconds that the program waits for a batch, which it reads itself; after: those between two batches, if
+    the workers did nothing but read. location: where batches are asked for.
+    """
+
+    location: Location | None
+    workers: int
+    before: float
+    after: float
+
+
 PROFILED: tuple[type[Event], ...] = (
     IterationTimed,
     ModulesTimed,
@@ -149,5 +162,6 @@ PROFILED: tuple[type[Event], ...] = (
     MemoryBudgeted,
     CheckpointsTried,
     AttentionTried,
+    WorkersTried,
 )
 """What is measured for a profile."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
-from autograd_doctor.events.efficiency import IterationTimed
+from autograd_doctor.events.efficiency import IterationTimed, WorkersTried
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.iterations import lines_of, shares, split, typical, whole
 from autograd_doctor.wording import plural
+
+_WORTH_IT = 0.8
+"""Of the time of a batch: workers that save less are not worth their memory."""
 
 
 def bad() -> None:
@@ -81,22 +84,42 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     if share < tunables["share"] or waited < tunables["seconds"]:
         return
     where = next(iter(lines_of(spent, "data")), None)
+    tried = trace.of(WorkersTried)
     yield RULE.finding(
         f"{share:.0%} of an iteration is spent waiting for the next batch: {1e3 * waited:.3g} of {1e3 * taken:.3g} ms",
         subject="",
         location=where,
-        help="let workers prepare batches while the model trains (`num_workers=2` or more, `persistent_workers=True`), "
-        "do what is the same for each sample once and store it, or read and decode larger pieces at a time",
+        help=_help(tried, taken - waited),
         evidence={
             "share_of_the_time": share,
             "seconds_of_waiting": waited,
             "seconds_of_an_iteration": taken,
             "iterations": len(timed),
+            **{f"seconds_with_{each.workers}_workers": each.after for each in tried},
         },
-        notes=(f"measured in {plural(len(timed), 'iteration')} in which nothing was recorded, evaluated or saved",),
+        notes=(
+            f"measured in {plural(len(timed), 'iteration')} in which nothing was recorded, evaluated or saved",
+            *(
+                f"tried: with `num_workers={each.workers}`, a batch came every {1e3 * each.after:.3g} ms"
+                for each in tried
+            ),
+        ),
         step_first=timed[0].step,
         step_count=len(timed),
     )
+
+
+def _help(tried: Sequence[WorkersTried], computing: float) -> str:
+    """The fewest workers that keep up with the model, or else as many as read fastest, where they were tried."""
+    faster = [each for each in tried if each.after < _WORTH_IT * each.before]
+    otherwise = "do what is the same for each sample once and store it, or read and decode larger pieces at a time"
+    if tried and not faster:
+        return f"workers would not be much faster here: {otherwise}"
+    keeping_up = [each for each in faster if each.after <= computing]
+    fastest = min(faster, key=lambda each: each.after, default=None)
+    best = min(keeping_up, key=lambda each: each.workers, default=fastest)
+    several = f"`num_workers={best.workers if best else 2}`{'' if best else ' or more'}, `persistent_workers=True`"
+    return f"let workers prepare batches while the model trains ({several}), {otherwise}"
 
 
 RULE = Rule(
@@ -112,7 +135,7 @@ RULE = Rule(
     "epoch (decoding, resizing, tokenising) out of `__getitem__`, and store the result.",
     fine="A model so small that an iteration takes next to nothing; a check on a slow disk, or on a machine with "
     "fewer cores than the one on which you train.",
-    needs=(IterationTimed,),
+    needs=(IterationTimed, WorkersTried),
     bad=(bad,),
     good=(good, good_loop_of_its_own),
     tunables={

@@ -1,0 +1,86 @@
+"""What workers would do for a loader that the program waits for."""
+
+from __future__ import annotations
+
+import os
+from statistics import median
+from typing import ClassVar
+
+from autograd_doctor.events.efficiency import WorkersTried
+from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
+
+_AFTER = 12
+"""Iterations in which the program waits as it does."""
+_SHARE = 0.25
+"""Of an iteration, below which nobody would try."""
+_SECONDS = 1.5
+"""For each number of workers."""
+_WORKERS = (2, 4)
+
+
+class LoaderTrials(Instrument):
+    """Tries the loader that the last batch came from, once, between two iterations."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (WorkersTried,)
+
+    def __init__(self, site: Site, course: Course, iteration_times: IterationTimes) -> None:
+        super().__init__(site)
+        self._course = course
+        self._iterations = iteration_times
+        self._loader: Loader | None = None
+        self._where: Place | None = None
+        self._waited: list[float] = []
+        self._shares: list[float] = []
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.loaders.began, self._began)
+        self.listen(signals.loaders.drawn, self._drawn)
+        self.listen(self._iterations.over, self._over)
+
+    def _began(self, began: PassBegan) -> None:
+        self._loader = began.loader
+
+    def _drawn(self, asked: BatchAsked) -> None:
+        self._where = place()
+
+    def _over(self, iteration: Iteration) -> None:
+        if iteration.recorded or not iteration.typical or not iteration.drawn:
+            return
+        waited = sum(seconds for (activity, _), seconds in iteration.spent.items() if activity == "data")
+        self._waited.append(waited / len(iteration.drawn))
+        self._shares.append(waited / iteration.seconds if iteration.seconds else 0.0)
+        if len(self._waited) >= _AFTER:
+            self._try(self._loader)
+            self._loader = None
+            for signal, handle in list(self._connections):
+                self.unlisten(signal, handle)
+
+    def _try(self, loader: Loader | None) -> None:
+        if loader is None or median(self._shares) < _SHARE or obstacle(loader):
+            return
+        alone = median(self._waited)
+        for workers in _WORKERS:
+            if workers > (os.cpu_count() or 1):
+                break
+            try:
+                took = seconds_of_a_batch(loader, workers, alone, _SECONDS)
+            except Undecided as undecided:
+                self.limited(f"workers were not tried: {undecided}")
+                return
+            self.emit(
+                WorkersTried(
+                    step=self._course.steps,
+                    location=locate(self._where),
+                    workers=workers,
+                    before=alone,
+                    after=took,
+                )
+            )

@@ -28,8 +28,12 @@ from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
+from autograd_doctor.renderers import Options
+from autograd_doctor.renderers.canvas import Canvas
+from autograd_doctor.renderers.curve_line import curve_line
 from autograd_doctor.renderers.profile_tables import pace
 from autograd_doctor.report import to_json
+from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import offers, on_the_front
 from autograd_doctor.views.iterations import profile
@@ -439,6 +443,33 @@ def test_what_cannot_be_compared(home: Path, arguments: list[str], said: str) ->
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+# -------------------------------------------------------------------------------------------------------------- curves
+
+
+@given(st.lists(st.floats(0, 1e12) | st.just("nan"), min_size=1, max_size=200), st.booleans())
+def test_a_curve_fits_into_its_line(values: list[float | str], unicode: bool) -> None:
+    canvas = Canvas(Options(width=90, unicode=unicode))
+    steps = list(range(1, len(values) + 1))
+    text = curve_line(canvas, Series(quantity="gradient norm", name="opt", steps=steps, values=values), 3).plain
+    assert len(text) <= 90
+    assert unicode or text.isascii()
+    if all(isinstance(value, str) for value in values):
+        assert "not finite in any step" in text
+    else:
+        drawn = text.split("  ")[3]
+        assert 0 < len(drawn) <= 32
+        assert set(drawn) <= set(canvas.glyphs.levels)
+
+
+def test_a_spike_is_told() -> None:
+    canvas = Canvas(Options(width=90))
+    values: list[float | str] = [1.0] * 50
+    values[30] = 40.0
+    series = Series(quantity="gradient norm", name="opt", steps=list(range(1, 51)), values=values)
+    assert curve_line(canvas, series, 3).plain.endswith("1 in step 1, 1 in step 50, 40 in step 31")
+    assert curve_line(canvas, series, 3).plain.count("█") == 1
 
 
 # ----------------------------------------------------------------------------------------------------- the command line

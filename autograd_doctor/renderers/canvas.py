@@ -36,9 +36,12 @@ class Glyphs:
     separator: str = "-"
     good: str = "ok:"
     block: str = "#"
+    levels: str = "_.-=+*%#"
 
 
-_UNICODE = Glyphs(bar="│", top="╭", side="│", bottom="╰", reach="─", cut="…", separator="·", good="✓", block="█")
+_UNICODE = Glyphs(
+    bar="│", top="╭", side="│", bottom="╰", reach="─", cut="…", separator="·", good="✓", block="█", levels="▁▂▃▄▅▆▇█"
+)
 
 
 @dataclass(frozen=True)

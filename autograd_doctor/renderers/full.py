@@ -48,7 +48,7 @@ def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
         yield from _header(canvas, report)
         yield Text("")
     if report.profile is not None and report.profile.iterations:
-        yield from profile_lines(canvas, report.profile)
+        yield from profile_lines(canvas, report.profile, report.course)
         yield Text("")
     if report.assumed:
         yield from _assumed(canvas, report.assumed)

@@ -8,16 +8,19 @@ from rich.text import Text
 
 from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers.canvas import FAINT, Canvas
+from autograd_doctor.renderers.curve_line import curve_line
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.profile_tables import Table, pace, tables
+from autograd_doctor.run_course import Course
 
 _BAR = 20
+_MOST_CURVES = 6
 _NARROWEST = 16
 """Characters of a name in a terminal that has no room for it."""
 
 
-def profile_lines(canvas: Canvas, profile: Profile) -> Iterator[Text]:
-    """How long an iteration takes, and the tables."""
+def profile_lines(canvas: Canvas, profile: Profile, course: Course) -> Iterator[Text]:
+    """How long an iteration takes, the tables, and gradients over the steps."""
     yield from canvas.beside(Text("  "), canvas.prose(pace(profile), "bold"))
     for table in tables(profile):
         yield Text("")
@@ -25,6 +28,11 @@ def profile_lines(canvas: Canvas, profile: Profile) -> Iterator[Text]:
         yield from _rows(canvas, table)
         for note in table.notes:
             yield from canvas.beside(Text("    "), canvas.prose(note, FAINT))
+    norms = [each for each in course.series if each.quantity == "gradient norm"][:_MOST_CURVES]
+    if norms:
+        yield from (Text(""), Text("  gradient norm", style="bold"))
+        width = max(len(printable(each.name, unicode=canvas.options.unicode)) for each in norms)
+        yield from (curve_line(canvas, each, width) for each in norms)
 
 
 def _rows(canvas: Canvas, table: Table) -> Iterator[Text]:

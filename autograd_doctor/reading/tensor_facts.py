@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 
@@ -86,6 +86,11 @@ def is_remote(tensor: torch.Tensor) -> bool:
     return tensor.device.type != "cpu"
 
 
+def is_single(tensor: torch.Tensor) -> bool:
+    """Whether it is one number, as most losses are, that can simply be read."""
+    return tensor.numel() == 1 and readable(tensor)
+
+
 def is_checkable(tensor: torch.Tensor) -> bool:
     """Whether there are values to look at, which may be NaN or Inf."""
     return tensor.is_floating_point() and tensor.numel() > 0 and readable(tensor)
@@ -122,22 +127,33 @@ def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
 
 def norms(tensors: list[torch.Tensor]) -> list[float]:
     """2-norms, of sparse and sharded tensors over the values in this process."""
-    return norms_to_come(tensors)()
+    coming = norms_to_come(tensors)
+    return coming.put_together(read_together(coming.parts))
 
 
-def norms_to_come(tensors: list[torch.Tensor]) -> Callable[[], list[float]]:
-    """The same, taken now and read later, so that nobody has to wait for an accelerator. The tensors are let go."""
-    parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
-    values = _in_float32(torch._foreach_norm([part for _, part in parts]) if parts else ())
-    positions, count = [position for position, _ in parts], len(tensors)
+class ComingNorms(NamedTuple):
+    """2-norms that were taken, and lie where the tensors do, for whoever reads them later. The tensors are let go.
 
-    def read() -> list[float]:
-        found = [0.0] * count
-        for position, value in zip(positions, read_together(values), strict=True):
+    parts: of what each tensor consists of. positions: the tensor that each is of. tensors: how many there were.
+    """
+
+    parts: list[torch.Tensor]
+    positions: list[int]
+    tensors: int
+
+    def put_together(self, values: Sequence[float]) -> list[float]:
+        """The norms of the tensors, by the values of their parts."""
+        found = [0.0] * self.tensors
+        for position, value in zip(self.positions, values, strict=True):
             found[position] = math.hypot(found[position], value)
         return found
 
-    return read
+
+def norms_to_come(tensors: list[torch.Tensor]) -> ComingNorms:
+    """The same as `norms`, read by whoever can wait for them."""
+    parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
+    values = _in_float32(torch._foreach_norm([part for _, part in parts]) if parts else ())
+    return ComingNorms(values, [position for position, _ in parts], len(tensors))
 
 
 def _in_float32(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -48,6 +48,19 @@ def accelerator_in_use() -> str | None:
         return None
 
 
+def mark_now(device: torch.device) -> Any:
+    """An event of a device, by which one can ask whether it has done all that it was asked for until now; None if this
+    torch has none for it."""
+    if not hasattr(torch, "accelerator"):
+        return None
+    try:
+        mark = torch.Event(device)
+        mark.record(torch.accelerator.current_stream(device))
+    except (RuntimeError, NotImplementedError):
+        return None
+    return mark
+
+
 def allocated_bytes() -> int | None:
     """Bytes of tensors on all accelerators, None if the program uses none, or if torch does not tell."""
     kind = accelerator_in_use()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import torch
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim import Optimizer
 
@@ -17,9 +18,13 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.scalers import Name, ScalerCall
+
+_NONE = torch.ones((), device="cpu")
+"""The scale of gradients that were not scaled."""
 
 
 class LossScales(Instrument):
@@ -38,7 +43,7 @@ class LossScales(Instrument):
         self._running: list[tuple[ScalerCall, int]] = []
         self._last_scaled: tuple[object, ...] = ()
         self._numbers = Numbers()
-        self._scales: IdentityTable[float] = IdentityTable()
+        self._scales: IdentityTable[torch.Tensor] = IdentityTable()
         self._known: IdentityTable[IdentityTable[None]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
@@ -47,8 +52,9 @@ class LossScales(Instrument):
 
     # ------------------------------------------------------------------------------------------------- questions
 
-    def of_optimizer(self, optimizer: Optimizer) -> float:
-        """The loss scale in the gradients of an optimizer, 1.0 if they hold none or were unscaled.
+    def of_optimizer(self, optimizer: Optimizer) -> torch.Tensor:
+        """The loss scale in the gradients of an optimizer, 1.0 if they hold none or were unscaled. It is one number,
+        and may lie on an accelerator.
 
         An optimizer belongs to the scaler that was asked to step it. One that no scaler knows is taken to hold scaled
         gradients only while there is no other optimizer that they could have been scaled for.
@@ -56,17 +62,17 @@ class LossScales(Instrument):
         mine = [scaler for scaler, optimizers in self._known.items() if optimizer in optimizers]
         strangers = [] if any(held for _, held in self._known.items()) else [each for each, _ in self._scales.items()]
         scales = (self._scales.get(scaler) for scaler in mine or strangers if _holds(scaler, optimizer))
-        return next((scale for scale in scales if scale is not None), 1.0)
+        return next((scale for scale in scales if scale is not None), _NONE)
 
-    def at_step(self, optimizer: Optimizer) -> float:
+    def at_step(self, optimizer: Optimizer) -> torch.Tensor:
         """The loss scale in the gradients that a step begins with: a fused optimizer is given it, to unscale them."""
         fused = attributes(optimizer).get("grad_scale")
-        return self.of_optimizer(optimizer) if fused is None else float(fused)
+        return self.of_optimizer(optimizer) if fused is None else fused.detach().clone().reshape(())
 
     def in_parameters(self, parameters: list[int]) -> float:
         """The loss scale in the gradients of parameters: that of the optimizers that hold them."""
         held = (optimizer for _, optimizer in self._optimizers.living() if self._shares(optimizer, parameters))
-        return max(map(self.of_optimizer, held), default=1.0)
+        return max((float(self.of_optimizer(optimizer)) for optimizer in held), default=1.0)
 
     def _shares(self, optimizer: Optimizer, parameters: list[int]) -> bool:
         mine = parameters_of(optimizer)
@@ -83,7 +89,7 @@ class LossScales(Instrument):
             return
         optimizer = call.argument if call.name in ("unscale_", "step") else None
         known = optimizer if is_a(optimizer, Optimizer) else None
-        scale, found_inf = self._used(call.scaler, call.name, known)
+        scale, flags = self._used(call.scaler, call.name, known)
         number, location = self._numbers.number(call.scaler), here()
         if not self._detail.full:
             return
@@ -91,37 +97,45 @@ class LossScales(Instrument):
             if self._last_scaled == (step, number, location):
                 return
             self._last_scaled = (step, number, location)
+        value, *found_inf = read_together([scale, *flags])
         self.emit(
             ScalerUsed(
                 step=step,
                 scaler=number,
                 call=call.name,
-                scale=scale,
+                scale=value,
                 location=location,
                 optimizer=self._optimizers.number(known) if known is not None else None,
-                found_inf=found_inf,
+                found_inf=any(found_inf),
             )
         )
 
-    def _used(self, scaler: GradScaler, name: Name, optimizer: Optimizer | None) -> tuple[float, bool]:
-        """Keep account of a call; returns the loss scale at that time and whether it met an Inf.
-
-        Both lie on the accelerator: in light steps the scale is read once, when it is used.
-        """
-        scale = self._scales.get(scaler) or scaler.get_scale()
+    def _used(
+        self, scaler: GradScaler, name: Name, optimizer: Optimizer | None
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Keep account of a call; returns the loss scale at that time, and what is 1 where it met an Inf."""
+        known = self._scales.get(scaler) if name != "update" else None
+        scale = known if known is not None else _scale_of(scaler)
         if name == "scale":
             self._scales.put(scaler, scale)
         elif name == "update":
-            scale = scaler.get_scale() if self._detail.full else scale
             self._scales.discard(scaler)
         if optimizer is None:
-            return scale, False
+            return scale, []
         optimizers = self._known.get(scaler)
         if optimizers is None:
             optimizers = IdentityTable()
             self._known.put(scaler, optimizers)
         optimizers.put(optimizer, None)
-        return scale, self._detail.full and any(bool(flag) for flag in scaler._found_inf_per_device(optimizer).values())
+        return scale, list(scaler._found_inf_per_device(optimizer).values())
+
+
+def _scale_of(scaler: GradScaler) -> torch.Tensor:
+    """As `get_scale`, left where it lies: a number of its own, since updates write to that of the scaler."""
+    scale = scaler._get_scale_async()
+    if scale is None:
+        return torch.tensor(scaler._init_scale, dtype=torch.float32, device="cpu")
+    return scale.detach().clone().reshape(())
 
 
 def _holds(scaler: GradScaler, optimizer: Optimizer) -> bool:

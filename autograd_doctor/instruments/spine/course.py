@@ -27,7 +27,8 @@ class Course(Instrument):
     step_taken: after each step that took effect. backward_over: after each backward, when all others have looked.
     began_by_hand: with the first update without an optimizer.
     backwards: how many there have been, which is the number of the next one until all have seen it begin. by_hand: the
-    parameters that the program has updated without an optimizer. rebinds: some gave way to new ones.
+    parameters that the program has updated without an optimizer. rebinds: some gave way to new ones. late_loss: the
+    newest of those that nobody had waited for, and the steps that had been taken when it went backward.
     """
 
     def __init__(self, site: Site) -> None:
@@ -42,6 +43,7 @@ class Course(Instrument):
         self.backwards = 0
         self.running: int | None = None
         self.last_loss: float | None = None
+        self.late_loss: tuple[int, float] | None = None
         self._updated_at: Place | None = None
         self._steps_at: IdentityTable[Place | None] = IdentityTable()
         self.by_hand: IdentityTable[None] = IdentityTable()
@@ -82,8 +84,13 @@ class Course(Instrument):
         self.backward_over.tell(self)
 
     def loss_seen(self, value: float | None) -> None:
-        """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number."""
+        """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number, or one on
+        an accelerator that nobody waits for."""
         self.last_loss = value
+
+    def loss_came_late(self, step: int, value: float) -> None:
+        """The value of one that went backward before."""
+        self.late_loss = step, value
 
     # -------------------------------------------------------------------------------------------------------- steps
 

@@ -151,7 +151,7 @@ class OptimizerSteps(Instrument):
         step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
         step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
         step.at_bound = [n for n, p in numbered if self._is_back(step, n) and has_few_values(p)]
-        step.scale = self._loss_scales.at_step(optimizer)
+        step.scale = float(self._loss_scales.at_step(optimizer))
         step.uses = self._ledger.uses(step.with_gradient, step.scale)
 
     def _written_since(self, optimizer: Optimizer) -> set[int]:

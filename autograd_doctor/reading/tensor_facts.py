@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events.facts import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
@@ -50,6 +51,12 @@ def describe(
         made_under=made_under,
         drawn_from=drawn_from,
     )
+
+
+def with_value(facts: TensorFacts, value: float) -> TensorFacts:
+    """Facts that were taken of a tensor of one value before that was known."""
+    finite = value if math.isfinite(value) else None
+    return replace(facts, low=finite, high=finite, nan=int(math.isnan(value)), inf=int(math.isinf(value)))
 
 
 def _range(tensor: torch.Tensor) -> tuple[float | None, float | None, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -10,11 +10,21 @@ import torch
 from autograd_doctor.reading.torch_versions import mark_now
 
 
+class _Pack(NamedTuple):
+    """Numbers of one dtype, side by side in one tensor, or one tensor with several: of these positions."""
+
+    positions: Sequence[int]
+    tensor: torch.Tensor
+
+    def unpacked(self, tensor: torch.Tensor) -> Iterator[tuple[int, Any]]:
+        """tensor: the same on the CPU. A tensor without dimensions is told as the number that it is."""
+        return zip(self.positions, tensor.tolist() if len(self.positions) > 1 else [_told(tensor)], strict=True)
+
+
 class _Load(NamedTuple):
     """What comes from one device. mark: tells when it has come, None if it was waited for."""
 
-    positions: Sequence[int]
-    kinds: Sequence[tuple[torch.dtype, torch.Size]]
+    packs: Sequence[_Pack]
     data: torch.Tensor
     mark: Any
 
@@ -27,11 +37,11 @@ class Transfer:
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        by_device: dict[torch.device, list[int]] = {}
-        for position, tensor in enumerate(tensors):
-            by_device.setdefault(tensor.device, []).append(position)
+        by_device: dict[torch.device, list[_Pack]] = {}
+        for pack in _packs(tensors):
+            by_device.setdefault(pack.tensor.device, []).append(pack)
         self._count = len(tensors)
-        self._loads = [_sent(positions, [tensors[each] for each in positions]) for positions in by_device.values()]
+        self._loads = [_sent(packs) for packs in by_device.values()]
 
     @property
     def arrived(self) -> bool:
@@ -39,27 +49,48 @@ class Transfer:
         return all(load.mark is None or load.mark.query() for load in self._loads)
 
     def values(self) -> list[Any]:
-        """Numbers, or lists of them, in the order of the tensors; waits where they have not come yet."""
+        """Numbers, and tensors on the CPU of those with several, in their order; waits where they have not come yet."""
         found: dict[int, Any] = {}
         for load in self._loads:
             if load.mark is not None and not load.mark.query():
                 load.mark.synchronize()
-            parts = load.data.split([shape.numel() * dtype.itemsize for dtype, shape in load.kinds])
-            for position, (dtype, shape), part in zip(load.positions, load.kinds, parts, strict=True):
+            parts = load.data.split([pack.tensor.numel() * pack.tensor.element_size() for pack in load.packs])
+            for pack, part in zip(load.packs, parts, strict=True):
                 aligned = part.clone()  # the bytes of a number may begin anywhere in the load
-                found[position] = aligned.view(dtype).reshape(shape).tolist()
+                found.update(pack.unpacked(aligned.view(pack.tensor.dtype).reshape(pack.tensor.shape)))
         return [found[position] for position in range(self._count)]
 
 
-def _sent(positions: Sequence[int], tensors: Sequence[torch.Tensor]) -> _Load:
-    data = torch.cat([tensor.detach().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors])
-    kinds = [(tensor.dtype, tensor.shape) for tensor in tensors]
+def values_at_hand(tensors: Sequence[torch.Tensor]) -> list[Any]:
+    """The same of tensors on the CPU."""
+    found = dict(entry for pack in _packs(tensors) for entry in pack.unpacked(pack.tensor))
+    return [found[position] for position in range(len(tensors))]
+
+
+def _packs(tensors: Sequence[torch.Tensor]) -> Iterator[_Pack]:
+    numbers: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    for position, tensor in enumerate(tensors):
+        if tensor.dim():
+            yield _Pack([position], tensor.detach())
+        else:
+            numbers.setdefault((tensor.device, tensor.dtype), []).append(position)
+    for positions in numbers.values():
+        together = [tensors[position].detach() for position in positions]
+        yield _Pack(positions, torch.stack(together) if len(together) > 1 else together[0])
+
+
+def _told(tensor: torch.Tensor) -> Any:
+    return tensor if tensor.dim() else tensor.item()
+
+
+def _sent(packs: Sequence[_Pack]) -> _Load:
+    data = torch.cat([pack.tensor.contiguous().reshape(-1).view(torch.uint8) for pack in packs])
     if data.device.type == "cpu":
-        return _Load(positions, kinds, data, None)
+        return _Load(packs, data, None)
     try:
         pinned = torch.empty(data.shape, dtype=torch.uint8, device="cpu", pin_memory=True)
     except RuntimeError:  # the device has no use for such memory
-        return _Load(positions, kinds, data.cpu(), None)
+        return _Load(packs, data.cpu(), None)
     pinned.copy_(data, non_blocking=True)
     mark = mark_now(data.device)
-    return _Load(positions, kinds, pinned if mark is not None else data.cpu(), mark)
+    return _Load(packs, pinned if mark is not None else data.cpu(), mark)

@@ -90,5 +90,8 @@ def test_a_load_holds_tensors_of_all_kinds() -> None:
     ]
     transfer = Transfer(given)
     assert transfer.arrived
-    assert transfer.values() == [2.5, [True, False], [[1, 2], [3, 4]], 1.5, [0.0, 2.0, 4.0]]
+    found = transfer.values()
+    assert [each.tolist() if isinstance(each, torch.Tensor) else each for each in found] == [
+        *(2.5, [True, False], [[1, 2], [3, 4]], 1.5, [0.0, 2.0, 4.0])
+    ]
     assert Transfer([]).values() == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
+from msgspec.structs import replace
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim import Optimizer
 
@@ -13,12 +15,12 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.scalers import Name, ScalerCall
@@ -33,10 +35,17 @@ class LossScales(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (ScalerUsed,)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        late_values: LateValues,
+        parameters: Parameters,
+        optimizers: Optimizers,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
@@ -69,10 +78,10 @@ class LossScales(Instrument):
         fused = attributes(optimizer).get("grad_scale")
         return self.of_optimizer(optimizer) if fused is None else fused.detach().clone().reshape(())
 
-    def in_parameters(self, parameters: list[int]) -> float:
-        """The loss scale in the gradients of parameters: that of the optimizers that hold them."""
+    def in_parameters(self, parameters: list[int]) -> list[torch.Tensor]:
+        """The loss scales in the gradients of parameters: those of the optimizers that hold them."""
         held = (optimizer for _, optimizer in self._optimizers.living() if self._shares(optimizer, parameters))
-        return max((float(self.of_optimizer(optimizer)) for optimizer in held), default=1.0)
+        return [self.of_optimizer(optimizer) for optimizer in held]
 
     def _shares(self, optimizer: Optimizer, parameters: list[int]) -> bool:
         mine = parameters_of(optimizer)
@@ -97,18 +106,19 @@ class LossScales(Instrument):
             if self._last_scaled == (step, number, location):
                 return
             self._last_scaled = (step, number, location)
-        value, *found_inf = read_together([scale, *flags])
-        self.emit(
-            ScalerUsed(
-                step=step,
-                scaler=number,
-                call=call.name,
-                scale=value,
-                location=location,
-                optimizer=self._optimizers.number(known) if known is not None else None,
-                found_inf=any(found_inf),
-            )
+        used = ScalerUsed(
+            step=step,
+            scaler=number,
+            call=call.name,
+            scale=1.0,
+            location=location,
+            optimizer=self._optimizers.number(known) if known is not None else None,
         )
+
+        def tell(values: Sequence[float]) -> None:
+            self.emit(replace(used, scale=values[0], found_inf=any(values[1:])))
+
+        self._late_values.ask(self, [scale, *flags], tell, in_place=True)
 
     def _used(
         self, scaler: GradScaler, name: Name, optimizer: Optimizer | None
@@ -127,7 +137,8 @@ class LossScales(Instrument):
             optimizers = IdentityTable()
             self._known.put(scaler, optimizers)
         optimizers.put(optimizer, None)
-        return scale, list(scaler._found_inf_per_device(optimizer).values())
+        flags = scaler._found_inf_per_device(optimizer).values() if self._detail.full else ()
+        return scale, [flag.detach().clone().reshape(()) for flag in flags]
 
 
 def _scale_of(scaler: GradScaler) -> torch.Tensor:

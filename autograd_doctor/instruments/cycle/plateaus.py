@@ -94,7 +94,7 @@ class Plateaus(Instrument):
             )
 
     def _step_taken(self, course: Course) -> None:
-        self._late_losses.when_known(self, self._count)
+        course.when_loss_known(self, self._count)
 
     def _count(self, loss: float | None) -> None:
         if loss is not None:

@@ -66,7 +66,7 @@ class GradientSpikes(Instrument):
     def _ended(self, call: StepCall) -> None:
         number, is_full = self._optimizers.known(call.optimizer), self._detail.full
         self._ending = call
-        self._late_losses.when_known(self, lambda loss: self._known(number, loss, is_full=is_full))
+        self._course.when_loss_known(self, lambda loss: self._known(number, loss, is_full=is_full))
         self._ending = None
 
     def _known(self, number: int, loss: float | None, *, is_full: bool) -> None:

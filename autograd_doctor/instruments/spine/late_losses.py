@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
@@ -10,7 +9,6 @@ import torch
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.reading.places import Place, place
@@ -39,40 +37,30 @@ class KnownLoss(NamedTuple):
 class LateLosses(Instrument):
     """Takes the number that others have read of a loss, or a copy that is read later where it lies on an accelerator.
 
-    known: a `KnownLoss`, in the order in which they went backward. last: the value of the last one.
+    known: a `KnownLoss`, in the order in which they went backward.
     """
 
     def __init__(
         self,
         site: Site,
         course: Course,
-        detail: Detail,
         late_values: LateValues,
         light_steps: LightSteps,
         backward_runs: BackwardRuns,
     ) -> None:
         super().__init__(site)
         self.known: Signal[KnownLoss] = Signal(site.signals.guard)
-        self.last: float | None = None
         self._course = course
-        self._detail = detail
         self._late_values = late_values
-        self._is_late = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, last=True)
         self.listen(signals.transforms.ended, self._transform_ended, last=True)
 
-    def when_known(self, asker: Instrument, then: Callable[[float | None], None]) -> None:
-        """Call `then` with the loss that went backward last, None if it is no single number: at once if it is known."""
-        is_late, loss = self._is_late, self._course.last_loss
-        self._late_values.ask(asker, [], lambda _: then(self.last if is_late else loss))
-
     def _backward_began(self, call: BackwardCall) -> None:
         """The last to see it: whoever reads it at once has done so."""
         root, loss = call.roots[0], self._course.last_loss
-        self._is_late = loss is None and is_single(root) and is_remote(root)
-        if self._is_late:
+        if loss is None and is_single(root) and is_remote(root):
             self._put_off(root, call.kind)
         elif loss is not None:
             self._told(call.kind, loss)
@@ -81,11 +69,11 @@ class LateLosses(Instrument):
         """Its value is a plain number: the graph is gone."""
         if call.value is None:
             return
-        self._is_late = not self._detail.full and is_remote(call.value)
-        self._course.loss_seen(None if self._is_late else float(call.value))
-        if self._is_late:
+        if is_remote(call.value):
+            self._course.loss_seen(None)
             self._put_off(call.value, "transform")
         else:
+            self._course.loss_seen(float(call.value))
             self._told("transform", float(call.value))
 
     def _told(self, kind: Kind, value: float) -> None:
@@ -94,6 +82,7 @@ class LateLosses(Instrument):
 
     def _put_off(self, root: torch.Tensor, kind: Kind) -> None:
         step, where = self._course.steps, place()
+        self._course.loss_put_off()
         self._late_values.ask(
             self,
             [root.detach().clone().reshape(())],
@@ -101,7 +90,6 @@ class LateLosses(Instrument):
         )
 
     def _tell(self, loss: KnownLoss) -> None:
-        self.last = loss.value
         if loss.late:
             self._course.loss_came_late(loss.step, loss.value)
         self.known.tell(loss)

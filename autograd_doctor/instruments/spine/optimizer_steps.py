@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -17,7 +18,9 @@ from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
-from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.late_losses import LateLosses
+from autograd_doctor.instruments.spine.late_values import LateValues
+from autograd_doctor.instruments.spine.ledger import ComingUses, Ledger
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers, learning_rate
 from autograd_doctor.instruments.spine.parameters import Parameters
@@ -55,13 +58,24 @@ class _Step:
     written: set[int] = field(default_factory=set)
     rewritten: list[int] = field(default_factory=list)
     at_bound: list[int] = field(default_factory=list)
-    uses: list[GradientUse] = field(default_factory=list)
-    scale: float = 1.0
+    uses: ComingUses | None = None
+    scale: torch.Tensor = field(default_factory=lambda: torch.ones((), device="cpu"))
+    left: set[int] = field(default_factory=set)
+    """Parameters whose gradients an optimizer which it called has used: it steps some, and sends or makes the rest
+    itself."""
 
     def leave_to_others(self, updated: set[int]) -> None:
-        """Gradients that an optimizer which it called has used: it steps some, and sends or makes the rest itself."""
-        inside = {number for number, parameter in self.with_gradient if id(parameter) in updated}
-        self.uses = [use for each in self.uses if (use := _without(each, inside)).parameters]
+        self.left = {number for number, parameter in self.with_gradient if id(parameter) in updated}
+
+    def parts(self) -> list[torch.Tensor]:
+        """What its uses and its scale are put together from."""
+        return [self.scale, *(self.uses.norms.parts if self.uses is not None else ())]
+
+    def put_together(self, values: Sequence[float]) -> tuple[list[GradientUse], float]:
+        """values: of the parts."""
+        scale, *norms = values
+        uses = self.uses.put_together(norms, scale) if self.uses is not None else []
+        return [use for each in uses if (use := _without(each, self.left)).parameters], scale
 
 
 def _without(use: GradientUse, left_out: set[int]) -> GradientUse:
@@ -79,6 +93,8 @@ class OptimizerSteps(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        late_values: LateValues,
+        late_losses: LateLosses,
         parameters: Parameters,
         optimizers: Optimizers,
         ledger: Ledger,
@@ -87,6 +103,7 @@ class OptimizerSteps(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
         self._ledger = ledger
@@ -151,8 +168,8 @@ class OptimizerSteps(Instrument):
         step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
         step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
         step.at_bound = [n for n, p in numbered if self._is_back(step, n) and has_few_values(p)]
-        step.scale = float(self._loss_scales.at_step(optimizer))
-        step.uses = self._ledger.uses(step.with_gradient, step.scale)
+        step.scale = self._loss_scales.at_step(optimizer)
+        step.uses = self._ledger.uses_to_come(step.with_gradient)
 
     def _written_since(self, optimizer: Optimizer) -> set[int]:
         """Parameters that the program wrote to in place after the last step, if that was seen: all, if by `.data`."""
@@ -253,12 +270,13 @@ class OptimizerSteps(Instrument):
         self._untried.discard(step.optimizer)
         moved, undone = self._moved(step)
         outer = self._course.outer_of(optimizer)
-        self.emit(
+        self._tell(
+            step,
             OptimizerStepped(
                 step=self._course.steps,
                 optimizer=step.optimizer,
                 location=step.location,
-                uses=step.uses,
+                uses=[],
                 missing=step.missing,
                 frozen=step.frozen,
                 moved=moved,
@@ -267,18 +285,27 @@ class OptimizerSteps(Instrument):
                 tried=tried,
                 rewritten=step.rewritten,
                 skipped=skipped,
-                scaled_by=1.0 if fused else step.scale,
                 in_closure=step.in_closure,
                 in_backward=self._course.running is not None,
                 keeps_state=any(optimizer.state.values()),
                 given_state=step.given_state,
                 inside=None if outer is None else self._optimizers.number(outer),
                 learning_rates=[learning_rate(group) for group in optimizer.param_groups],
-                loss=self._course.last_loss,
-            )
+            ),
+            fused=fused,
         )
         if not skipped:
             self._ledger.stepped(step.with_gradient, step.location)
+
+    def _tell(self, step: _Step, event: OptimizerStepped, *, fused: bool) -> None:
+        """When the norms of the gradients, their scale and the loss are known."""
+        loss = self._course.coming_loss()
+
+        def tell(values: Sequence[float]) -> None:
+            uses, scale = step.put_together(values)
+            self.emit(replace(event, uses=uses, scaled_by=1.0 if fused else scale, loss=loss()))
+
+        self._late_values.ask(self, step.parts(), tell, in_place=True)
 
 
 def _values(numbered: Numbered) -> dict[int, int]:

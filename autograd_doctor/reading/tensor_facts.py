@@ -173,18 +173,38 @@ def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
     Equal for equal tensors, and hardly ever for others. Plain sums would miss updates that cancel, as those of a bias
     under a softmax do.
     """
+    coming = fingerprints_to_come(tensors)
+    return coming.put_together(read_together(coming.parts))
+
+
+class ComingFingerprints(NamedTuple):
+    """Fingerprints that were taken, and lie where the tensors do; see `ComingNorms`."""
+
+    parts: list[torch.Tensor]
+    positions: list[int]
+    tensors: int
+
+    def put_together(self, values: Sequence[int]) -> list[int | None]:
+        """The fingerprints of the tensors, by those of their parts."""
+        found: list[int | None] = [None] * self.tensors
+        for position, value in zip(self.positions, values, strict=True):
+            found[position] = value + (found[position] or 0)
+        return found
+
+
+def fingerprints_to_come(tensors: list[torch.Tensor]) -> ComingFingerprints:
+    """The same as `fingerprints`, read by whoever can wait for them."""
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
-    found: list[int | None] = [None] * len(tensors)
-    for (position, _), value in zip(parts, read_together([_squared_bits(part) for _, part in parts]), strict=True):
-        found[position] = value + (found[position] or 0)
-    return found
+    return ComingFingerprints([_squared_bits(part) for _, part in parts], [each for each, _ in parts], len(tensors))
 
 
-def has_few_values(tensor: torch.Tensor) -> bool:
-    """Whether it holds no more than two different values, as what lies at the bounds of a box does."""
+def few_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Whether it holds no more than two different values, as what lies at the bounds of a box does: one truth value,
+    left where the tensor is."""
     parts = [torch.view_as_real(part) if part.is_complex() else part for part in plain_parts(tensor)]
     values = [part.detach().double() for part in parts if part.numel()]
-    return bool(values) and all(bool(((v == v.amin()) | (v == v.amax())).all()) for v in values)
+    found = [((v == v.amin()) | (v == v.amax())).all() for v in values]
+    return torch.stack(found).all() if found else torch.zeros((), dtype=torch.bool, device="cpu")
 
 
 def _squared_bits(values: torch.Tensor) -> torch.Tensor:

@@ -206,6 +206,7 @@ def test_who_takes_no_notice_of_the_stop_and_does_not_move_hangs(
     from autograd_doctor.instruments.instrument import Site
     from autograd_doctor.instruments.session import Session
     from autograd_doctor.instruments.spine.course import Course
+    from autograd_doctor.instruments.spine.late_values import LateValues
     from autograd_doctor.runner import stopping
 
     raised: list[Any] = []
@@ -214,7 +215,7 @@ def test_who_takes_no_notice_of_the_stop_and_does_not_move_hangs(
     session = Session(lambda event: None)
     guard = session.signals.guard
     stopper = stopping.Stopper(guard, 30, 0.0, 60.0, 0, end_hard=lambda: ended.append(stopper.reason))
-    stopper._trained(Course(Site(session.signals, session.emit)))
+    stopper._trained(Course(site := Site(session.signals, session.emit), LateValues(site)))
     monkeypatch.setattr(stopper._standstill, "is_hang", lambda now: bool(still))
     stopper._stop_between_steps(time.monotonic())
     if taken:

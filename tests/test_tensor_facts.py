@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, fingerprints, has_few_values, norms, readable
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, few_values, fingerprints, norms, readable
 
 DTYPES = [torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32, torch.float64]
 
@@ -28,8 +28,8 @@ def test_fingerprints_see_changes_that_cancel():
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.complex64])
 def test_what_lies_at_the_bounds_of_a_box_has_few_values(dtype: torch.dtype) -> None:
-    assert has_few_values(torch.tensor([0.0, 1.0, 1.0, 0.0]).to(dtype))
-    assert not has_few_values(torch.tensor([0.0, 1.0, 0.5]).to(dtype))
+    assert few_values(torch.tensor([0.0, 1.0, 1.0, 0.0]).to(dtype))
+    assert not few_values(torch.tensor([0.0, 1.0, 0.5]).to(dtype))
 
 
 def test_norms_of_dense_and_sparse_tensors_of_any_dtype():

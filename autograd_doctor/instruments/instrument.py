@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import InstrumentLimited
+from autograd_doctor.instruments.outbox import Outbox
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -22,13 +23,14 @@ Record = Callable[[Event], None]
 class Site:
     """Where an instrument is set up: the signals of the run, the place for its events, and its turn among the others.
 
-    `order`: an instrument hears a signal after those that it reads.
+    `order`: an instrument hears a signal after those that it reads. `outbox`: of the run, for who states things later.
     """
 
-    def __init__(self, signals: Signals, record: Record, order: float = 0) -> None:
+    def __init__(self, signals: Signals, record: Record, order: float = 0, outbox: Outbox | None = None) -> None:
         self.signals = signals
         self.record = record
         self.order = order
+        self.outbox = outbox or Outbox(record)
 
 
 class Instrument:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
+from autograd_doctor.instruments.outbox import Outbox
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.torch_versions import packing_watched
 from autograd_doctor.signals import Signals
@@ -66,7 +67,7 @@ class Session:
     """The instruments of one run. A failure of ours is stated once, and neither stops the others nor the program."""
 
     def __init__(self, record: Record) -> None:
-        self._record = record
+        self._outbox = Outbox(record)
         self.signals = Signals(self.failed)
         self._instruments: dict[type[Instrument], Instrument] = {}
         self._course: Course | None = None
@@ -82,7 +83,7 @@ class Session:
     def emit(self, event: Event) -> None:
         """State an event, unless this is a forked child of the program."""
         if not self.signals.guard.forked:
-            self._record(event)
+            self._outbox.put(event)
 
     def attach(self, kinds: Iterable[type[Instrument]]) -> None:
         """Set up instruments, each after those that it reads, which are attached with it."""
@@ -112,6 +113,7 @@ class Session:
                     instrument.finish()
                 except Exception as error:
                     self.failed(instrument, "finish", error)
+        self._outbox.close()
         for instrument in reversed(instruments):
             self.detach(type(instrument))
         self._watches.close()
@@ -133,7 +135,7 @@ class Session:
             if missing:
                 raise RuntimeError(f"`{missing[0]}` could not be attached")
             order = self._orders.setdefault(kind, len(self._orders))
-            instrument = kind(Site(self.signals, self.emit, order=order), **required)
+            instrument = kind(Site(self.signals, self.emit, order, self._outbox), **required)
             instrument.connect(self.signals)
         except Exception as error:
             if instrument is not None:

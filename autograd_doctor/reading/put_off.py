@@ -64,12 +64,20 @@ class PutOff:
         if not look.moves:
             self._outputs.append(extent(output))
 
-    def judged(self, spoiled: Mapping[int, Origin]) -> Iterator[tuple[Look, Origin | None]]:
-        """Read all in one go; the origin of each output that is not finite, in order, so that sources are known.
+    @property
+    def parts(self) -> list[torch.Tensor]:
+        """The extents of all that is looked at."""
+        return [*self._inputs, *self._outputs]
 
-        spoiled: what the program has written into parameters.
+    def read(self) -> list[float]:
+        """All in one go."""
+        return read_together(self.parts)
+
+    def judged(self, spoiled: Mapping[int, Origin], extents: Sequence[float]) -> Iterator[tuple[Look, Origin | None]]:
+        """The origin of each output that is not finite, in order, so that sources are known.
+
+        spoiled: what the program has written into parameters. extents: the values of the parts.
         """
-        extents = read_together([*self._inputs, *self._outputs])
         inputs, outputs = extents[: len(self._inputs)], iter(extents[len(self._inputs) :])
         for look in self.looks:
             look.made.origin = _known(look, spoiled) if look.moves else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 
 from autograd_doctor.reading.subclasses import plain_parts
-from autograd_doctor.reading.tensor_facts import norms
+from autograd_doctor.reading.tensor_facts import ComingNorms, norms_to_come
 from autograd_doctor.reading.torch_versions import clones
 
 _MOST_VALUES = 4096
@@ -34,6 +35,18 @@ def differences(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> S
     return torch._foreach_sub(list(one), list(other)) if one else ()
 
 
-def root_mean_squares(tensors: Sequence[torch.Tensor]) -> list[float]:
-    """One number for each tensor, all read in one go."""
-    return [norm / math.sqrt(tensor.numel()) for norm, tensor in zip(norms(list(tensors)), tensors, strict=True)]
+class ComingSizes(NamedTuple):
+    """Root mean squares of tensors, one number for each, as soon as their norms are read."""
+
+    norms: ComingNorms
+    counts: list[int]
+
+    def put_together(self, values: Sequence[float]) -> list[float]:
+        """values: of `norms.parts`."""
+        norms = self.norms.put_together(values)
+        return [norm / math.sqrt(count) for norm, count in zip(norms, self.counts, strict=True)]
+
+
+def root_mean_squares(tensors: Sequence[torch.Tensor]) -> ComingSizes:
+    """One number for each tensor, to be read in one go."""
+    return ComingSizes(norms_to_come(list(tensors)), [tensor.numel() for tensor in tensors])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events.facts import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
@@ -52,6 +53,12 @@ def describe(
     )
 
 
+def with_value(facts: TensorFacts, value: float) -> TensorFacts:
+    """Facts that were taken of a tensor of one value before that was known."""
+    finite = value if math.isfinite(value) else None
+    return replace(facts, low=finite, high=finite, nan=int(math.isnan(value)), inf=int(math.isinf(value)))
+
+
 def _range(tensor: torch.Tensor) -> tuple[float | None, float | None, int, int]:
     """Extremes of the finite values, and how many are NaN and Inf."""
     values = tensor.detach()
@@ -84,6 +91,11 @@ def readable(tensor: torch.Tensor) -> bool:
 def is_remote(tensor: torch.Tensor) -> bool:
     """Whether to read a value of it means to wait for an accelerator: such values are read together."""
     return tensor.device.type != "cpu"
+
+
+def is_single(tensor: torch.Tensor) -> bool:
+    """Whether it is one number, as most losses are, that can simply be read."""
+    return tensor.numel() == 1 and readable(tensor)
 
 
 def is_checkable(tensor: torch.Tensor) -> bool:
@@ -122,22 +134,33 @@ def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
 
 def norms(tensors: list[torch.Tensor]) -> list[float]:
     """2-norms, of sparse and sharded tensors over the values in this process."""
-    return norms_to_come(tensors)()
+    coming = norms_to_come(tensors)
+    return coming.put_together(read_together(coming.parts))
 
 
-def norms_to_come(tensors: list[torch.Tensor]) -> Callable[[], list[float]]:
-    """The same, taken now and read later, so that nobody has to wait for an accelerator. The tensors are let go."""
-    parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
-    values = _in_float32(torch._foreach_norm([part for _, part in parts]) if parts else ())
-    positions, count = [position for position, _ in parts], len(tensors)
+class ComingNorms(NamedTuple):
+    """2-norms that were taken, and lie where the tensors do, for whoever reads them later. The tensors are let go.
 
-    def read() -> list[float]:
-        found = [0.0] * count
-        for position, value in zip(positions, read_together(values), strict=True):
+    parts: of what each tensor consists of. positions: the tensor that each is of. tensors: how many there were.
+    """
+
+    parts: list[torch.Tensor]
+    positions: list[int]
+    tensors: int
+
+    def put_together(self, values: Sequence[float]) -> list[float]:
+        """The norms of the tensors, by the values of their parts."""
+        found = [0.0] * self.tensors
+        for position, value in zip(self.positions, values, strict=True):
             found[position] = math.hypot(found[position], value)
         return found
 
-    return read
+
+def norms_to_come(tensors: list[torch.Tensor]) -> ComingNorms:
+    """The same as `norms`, read by whoever can wait for them."""
+    parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
+    values = _in_float32(torch._foreach_norm([part for _, part in parts]) if parts else ())
+    return ComingNorms(values, [position for position, _ in parts], len(tensors))
 
 
 def _in_float32(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -150,18 +173,38 @@ def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
     Equal for equal tensors, and hardly ever for others. Plain sums would miss updates that cancel, as those of a bias
     under a softmax do.
     """
+    coming = fingerprints_to_come(tensors)
+    return coming.put_together(read_together(coming.parts))
+
+
+class ComingFingerprints(NamedTuple):
+    """Fingerprints that were taken, and lie where the tensors do; see `ComingNorms`."""
+
+    parts: list[torch.Tensor]
+    positions: list[int]
+    tensors: int
+
+    def put_together(self, values: Sequence[int]) -> list[int | None]:
+        """The fingerprints of the tensors, by those of their parts."""
+        found: list[int | None] = [None] * self.tensors
+        for position, value in zip(self.positions, values, strict=True):
+            found[position] = value + (found[position] or 0)
+        return found
+
+
+def fingerprints_to_come(tensors: list[torch.Tensor]) -> ComingFingerprints:
+    """The same as `fingerprints`, read by whoever can wait for them."""
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
-    found: list[int | None] = [None] * len(tensors)
-    for (position, _), value in zip(parts, read_together([_squared_bits(part) for _, part in parts]), strict=True):
-        found[position] = value + (found[position] or 0)
-    return found
+    return ComingFingerprints([_squared_bits(part) for _, part in parts], [each for each, _ in parts], len(tensors))
 
 
-def has_few_values(tensor: torch.Tensor) -> bool:
-    """Whether it holds no more than two different values, as what lies at the bounds of a box does."""
+def few_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Whether it holds no more than two different values, as what lies at the bounds of a box does: one truth value,
+    left where the tensor is."""
     parts = [torch.view_as_real(part) if part.is_complex() else part for part in plain_parts(tensor)]
     values = [part.detach().double() for part in parts if part.numel()]
-    return bool(values) and all(bool(((v == v.amin()) | (v == v.amax())).all()) for v in values)
+    found = [((v == v.amin()) | (v == v.amax())).all() for v in values]
+    return torch.stack(found).all() if found else torch.zeros((), dtype=torch.bool, device="cpu")
 
 
 def _squared_bits(values: torch.Tensor) -> torch.Tensor:

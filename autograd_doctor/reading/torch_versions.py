@@ -55,6 +55,19 @@ def wait_for_accelerator() -> None:
         getattr(torch, kind).synchronize()
 
 
+def mark_now(device: torch.device) -> Any:
+    """An event of a device, by which one can ask whether it has done all that it was asked for until now; None if this
+    torch has none for it."""
+    if not hasattr(torch, "accelerator"):
+        return None
+    try:
+        mark = torch.Event(device)
+        mark.record(torch.accelerator.current_stream(device))
+    except (RuntimeError, NotImplementedError):
+        return None
+    return mark
+
+
 def allocated_bytes() -> int | None:
     """Bytes of tensors on all accelerators, None if the program uses none, or if torch does not tell."""
     if accelerator_in_use() == "mps":

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.event import Event
@@ -11,9 +15,12 @@ from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensor_facts import is_single
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.clipping import ClipCall
 
@@ -25,7 +32,7 @@ class _Found(NamedTuple):
     fresh: list[int]
     missing: list[int]
     location: Location | None
-    loss_scale: float
+    loss_scales: list[torch.Tensor]
 
 
 class Clipping(Instrument):
@@ -38,6 +45,7 @@ class Clipping(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        late_values: LateValues,
         parameters: Parameters,
         ledger: Ledger,
         loss_scales: LossScales,
@@ -45,6 +53,7 @@ class Clipping(Instrument):
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._late_values = late_values
         self._parameters = parameters
         self._ledger = ledger
         self._loss_scales = loss_scales
@@ -69,7 +78,7 @@ class Clipping(Instrument):
             fresh=[number for number, missing in numbered if not missing and self._ledger.fresh(number)],
             missing=[number for number, missing in numbered if missing],
             location=here(),
-            loss_scale=self._loss_scales.in_parameters(numbers),
+            loss_scales=self._loss_scales.in_parameters(numbers),
         )
 
     def _ended(self, call: ClipCall) -> None:
@@ -81,12 +90,29 @@ class Clipping(Instrument):
         limit = kwargs.get("max_norm", kwargs.get("clip_value", next(iter(args), 0.0)))
         total = kwargs.get("total_norm", args[1] if len(args) > 1 else None) if result is None else result
         by_value = call.name == "clip_grad_value_"
-        self.emit(
-            GradientsClipped(
-                step=self._course.steps,
-                limit=float(limit),
-                norm=None if by_value or total is None else float(total),
-                kind="value" if by_value else "norm",
-                **found._asdict(),
-            )
+        clipped = GradientsClipped(
+            step=self._course.steps,
+            parameters=found.parameters,
+            fresh=found.fresh,
+            missing=found.missing,
+            location=found.location,
+            limit=float(limit),
+            norm=None,
+            kind="value" if by_value else "norm",
         )
+        norm = [] if by_value or total is None else [_number(total)]
+
+        def tell(values: Sequence[float]) -> None:
+            scales = values[len(norm) :]
+            told = replace(clipped, loss_scale=max(scales, default=1.0))
+            self.emit(replace(told, norm=values[0]) if norm else told)
+
+        self._late_values.ask(self, [*norm, *found.loss_scales], tell, in_place=True)
+
+
+def _number(total: Any) -> torch.Tensor:
+    """The norm of gradients that several devices hold is put together where they are; others are left as they are."""
+    if is_a(total, torch.Tensor) and is_single(total):
+        number: torch.Tensor = total.detach().clone().reshape(())
+        return number
+    return torch.tensor(float(total), dtype=torch.float64, device="cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -10,12 +11,13 @@ from autograd_doctor.events.cycle import ParametersCompared
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.rebinding import Rebinding
 from autograd_doctor.reading.subclasses import gradient_of
-from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.tensor_facts import fingerprints_to_come
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.transforms import TransformCall
 
@@ -36,6 +38,7 @@ class Learning(Instrument):
         self,
         site: Site,
         course: Course,
+        late_values: LateValues,
         parameters: Parameters,
         optimizers: Optimizers,
         ledger: Ledger,
@@ -43,6 +46,7 @@ class Learning(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
         self._ledger = ledger
@@ -82,10 +86,19 @@ class Learning(Instrument):
             return
         known = self._first if only_new else self._changed
         living = [(n, p) for n, p in self._parameters.living() if n not in known and self._is_trained(n, p)]
-        values = fingerprints([parameter for _, parameter in living])
-        found = {number: value for (number, _), value in zip(living, values, strict=True) if value is not None}
+        coming, step = fingerprints_to_come([parameter for _, parameter in living]), self._course.steps
+        numbers = [number for number, _ in living]
+
+        def take(values: Sequence[int]) -> None:
+            pairs = zip(numbers, coming.put_together(values), strict=True)
+            self._take({number: value for number, value in pairs if value is not None}, step, only_new=only_new)
+
+        self._late_values.ask(self, coming.parts, take, in_place=True)
+
+    def _take(self, found: dict[int, int], step: int, *, only_new: bool) -> None:
+        """found: the fingerprints of parameters at that step."""
         if not self._first:
-            self._since = self._course.steps
+            self._since = step
         if not only_new:
             self._compared = found.keys() & self._first.keys()
             self._looks += 1

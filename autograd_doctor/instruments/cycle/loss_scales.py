@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+import torch
+from msgspec.structs import replace
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim import Optimizer
 
@@ -12,6 +15,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
@@ -21,6 +25,9 @@ from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.scalers import Name, ScalerCall
 
+_NONE = torch.ones((), device="cpu")
+"""The scale of gradients that were not scaled."""
+
 
 class LossScales(Instrument):
     """What the enabled scalers of the program have done so far. Only calls of the program count, not a scaler's own."""
@@ -28,17 +35,24 @@ class LossScales(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (ScalerUsed,)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        late_values: LateValues,
+        parameters: Parameters,
+        optimizers: Optimizers,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._running: list[tuple[ScalerCall, int]] = []
         self._last_scaled: tuple[object, ...] = ()
         self._numbers = Numbers()
-        self._scales: IdentityTable[float] = IdentityTable()
+        self._scales: IdentityTable[torch.Tensor] = IdentityTable()
         self._known: IdentityTable[IdentityTable[None]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
@@ -47,8 +61,9 @@ class LossScales(Instrument):
 
     # ------------------------------------------------------------------------------------------------- questions
 
-    def of_optimizer(self, optimizer: Optimizer) -> float:
-        """The loss scale in the gradients of an optimizer, 1.0 if they hold none or were unscaled.
+    def of_optimizer(self, optimizer: Optimizer) -> torch.Tensor:
+        """The loss scale in the gradients of an optimizer, 1.0 if they hold none or were unscaled. It is one number,
+        and may lie on an accelerator.
 
         An optimizer belongs to the scaler that was asked to step it. One that no scaler knows is taken to hold scaled
         gradients only while there is no other optimizer that they could have been scaled for.
@@ -56,17 +71,17 @@ class LossScales(Instrument):
         mine = [scaler for scaler, optimizers in self._known.items() if optimizer in optimizers]
         strangers = [] if any(held for _, held in self._known.items()) else [each for each, _ in self._scales.items()]
         scales = (self._scales.get(scaler) for scaler in mine or strangers if _holds(scaler, optimizer))
-        return next((scale for scale in scales if scale is not None), 1.0)
+        return next((scale for scale in scales if scale is not None), _NONE)
 
-    def at_step(self, optimizer: Optimizer) -> float:
+    def at_step(self, optimizer: Optimizer) -> torch.Tensor:
         """The loss scale in the gradients that a step begins with: a fused optimizer is given it, to unscale them."""
         fused = attributes(optimizer).get("grad_scale")
-        return self.of_optimizer(optimizer) if fused is None else float(fused)
+        return self.of_optimizer(optimizer) if fused is None else fused.detach().clone().reshape(())
 
-    def in_parameters(self, parameters: list[int]) -> float:
-        """The loss scale in the gradients of parameters: that of the optimizers that hold them."""
+    def in_parameters(self, parameters: list[int]) -> list[torch.Tensor]:
+        """The loss scales in the gradients of parameters: those of the optimizers that hold them."""
         held = (optimizer for _, optimizer in self._optimizers.living() if self._shares(optimizer, parameters))
-        return max(map(self.of_optimizer, held), default=1.0)
+        return [self.of_optimizer(optimizer) for optimizer in held]
 
     def _shares(self, optimizer: Optimizer, parameters: list[int]) -> bool:
         mine = parameters_of(optimizer)
@@ -83,7 +98,7 @@ class LossScales(Instrument):
             return
         optimizer = call.argument if call.name in ("unscale_", "step") else None
         known = optimizer if is_a(optimizer, Optimizer) else None
-        scale, found_inf = self._used(call.scaler, call.name, known)
+        scale, flags = self._used(call.scaler, call.name, known)
         number, location = self._numbers.number(call.scaler), here()
         if not self._detail.full:
             return
@@ -91,37 +106,47 @@ class LossScales(Instrument):
             if self._last_scaled == (step, number, location):
                 return
             self._last_scaled = (step, number, location)
-        self.emit(
-            ScalerUsed(
-                step=step,
-                scaler=number,
-                call=call.name,
-                scale=scale,
-                location=location,
-                optimizer=self._optimizers.number(known) if known is not None else None,
-                found_inf=found_inf,
-            )
+        used = ScalerUsed(
+            step=step,
+            scaler=number,
+            call=call.name,
+            scale=1.0,
+            location=location,
+            optimizer=self._optimizers.number(known) if known is not None else None,
         )
 
-    def _used(self, scaler: GradScaler, name: Name, optimizer: Optimizer | None) -> tuple[float, bool]:
-        """Keep account of a call; returns the loss scale at that time and whether it met an Inf.
+        def tell(values: Sequence[float]) -> None:
+            self.emit(replace(used, scale=values[0], found_inf=any(values[1:])))
 
-        Both lie on the accelerator: in light steps the scale is read once, when it is used.
-        """
-        scale = self._scales.get(scaler) or scaler.get_scale()
+        self._late_values.ask(self, [scale, *flags], tell, in_place=True)
+
+    def _used(
+        self, scaler: GradScaler, name: Name, optimizer: Optimizer | None
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Keep account of a call; returns the loss scale at that time, and what is 1 where it met an Inf."""
+        known = self._scales.get(scaler) if name != "update" else None
+        scale = known if known is not None else _scale_of(scaler)
         if name == "scale":
             self._scales.put(scaler, scale)
         elif name == "update":
-            scale = scaler.get_scale() if self._detail.full else scale
             self._scales.discard(scaler)
         if optimizer is None:
-            return scale, False
+            return scale, []
         optimizers = self._known.get(scaler)
         if optimizers is None:
             optimizers = IdentityTable()
             self._known.put(scaler, optimizers)
         optimizers.put(optimizer, None)
-        return scale, self._detail.full and any(bool(flag) for flag in scaler._found_inf_per_device(optimizer).values())
+        flags = scaler._found_inf_per_device(optimizer).values() if self._detail.full else ()
+        return scale, [flag.detach().clone().reshape(()) for flag in flags]
+
+
+def _scale_of(scaler: GradScaler) -> torch.Tensor:
+    """As `get_scale`, left where it lies: a number of its own, since updates write to that of the scaler."""
+    scale = scaler._get_scale_async()
+    if scale is None:
+        return torch.tensor(scaler._init_scale, dtype=torch.float32, device="cpu")
+    return scale.detach().clone().reshape(())
 
 
 def _holds(scaler: GradScaler, optimizer: Optimizer) -> bool:

@@ -14,11 +14,14 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.cycle.schedulers import optimizer_of
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_losses import LateLosses
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.optimizer_groups import rates_at_hand
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensor_facts import is_single
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
@@ -48,9 +51,19 @@ class Plateaus(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (MetricFollowed,)
 
-    def __init__(self, site: Site, course: Course, module_calls: ModuleCalls, optimizers: Optimizers) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        module_calls: ModuleCalls,
+        optimizers: Optimizers,
+        late_values: LateValues,
+        late_losses: LateLosses,
+    ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
+        self._late_losses = late_losses
         self._module_calls = module_calls
         self._optimizers = optimizers
         self._numbers = Numbers()
@@ -81,8 +94,11 @@ class Plateaus(Instrument):
             )
 
     def _step_taken(self, course: Course) -> None:
-        if course.last_loss is not None:
-            self._loss += course.last_loss
+        course.when_loss_known(self, self._count)
+
+    def _count(self, loss: float | None) -> None:
+        if loss is not None:
+            self._loss += loss
             self._steps += 1
 
     def _root_began(self, began: RootBegan) -> None:
@@ -90,16 +106,22 @@ class Plateaus(Instrument):
             self._rows += began.given[0].shape[0]
 
     def _ended(self, call: ScheduleCall) -> None:
-        if call.raised or not is_a(call.scheduler, ReduceLROnPlateau) or (metric := _number(call.metric)) is None:
+        """The metric and the losses before it may still lie on an accelerator."""
+        if call.raised or not is_a(call.scheduler, ReduceLROnPlateau) or not (metric := _number(call.metric)):
             return
-        loss = self._loss / self._steps if self._steps and math.isfinite(self._loss) else None
-        rows, self._loss, self._steps, self._rows = self._rows, 0.0, 0, 0
+        rows, self._rows = self._rows, 0
         number = self._numbers.number(call.scheduler)
         followed = self._followed.get(number) or self._followed.setdefault(number, self._met(call.scheduler))
+        optimizer = optimizer_of(call.scheduler)
+        rate = next(iter(rates_at_hand(optimizer)), None) if optimizer is not None else None
+        self._late_values.ask(self, metric, lambda values: self._follow(followed, values[0], rate, rows))
+
+    def _follow(self, followed: _Followed, metric: float, rate: float | None, rows: int) -> None:
+        loss = self._loss / self._steps if self._steps and math.isfinite(self._loss) else None
+        self._loss, self._steps = 0.0, 0
         if len(followed.metrics) < _MOST:
-            optimizer = optimizer_of(call.scheduler)
-            followed.metrics.append(metric)
-            followed.rates.append(next(iter(rates_at_hand(optimizer)), None) if optimizer is not None else None)
+            followed.metrics.append(float(metric))
+            followed.rates.append(rate)
             followed.losses.append(loss)
             followed.rows.append(rows)
 
@@ -110,8 +132,9 @@ class Plateaus(Instrument):
         return _Followed(variable_name(scheduler), number, place(), "max" if mode == "max" else "min")
 
 
-def _number(metric: Any) -> float | None:
-    """The metric as a number of Python's, as the schedule itself makes it one."""
+def _number(metric: Any) -> list[torch.Tensor]:
+    """The metric as a tensor of one number that nobody else writes to; nothing if it is none."""
     if is_a(metric, torch.Tensor):
-        metric = metric.detach().item() if metric.numel() == 1 and not metric.is_complex() else None
-    return float(metric) if is_a(metric, (int, float)) or type(metric).__module__ == "numpy" else None
+        return [metric.detach().clone().reshape(())] if is_single(metric) else []
+    is_number = is_a(metric, (int, float)) or type(metric).__module__ == "numpy"
+    return [torch.tensor(float(metric), dtype=torch.float64, device="cpu")] if is_number else []

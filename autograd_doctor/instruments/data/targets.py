@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -14,6 +15,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.registrations import Registrations
 from autograd_doctor.instruments.spine.sources import Source, Sources
@@ -24,7 +26,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
-from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -103,6 +105,7 @@ class Targets(Instrument):
         self,
         site: Site,
         course: Course,
+        late_values: LateValues,
         tensors: Tensors,
         module_calls: ModuleCalls,
         registrations: Registrations,
@@ -110,6 +113,7 @@ class Targets(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._tensors = tensors
         self._module_calls = module_calls
         self._registrations = registrations
@@ -183,9 +187,15 @@ class Targets(Instrument):
         known.per_sample &= target.dim() == 1 or target.numel() == rows
         known.per_sample &= not self._samples or rows in self._samples
         self._source(known, target, is_new=is_new)
-        self._values(known, at_home(target), arguments, is_new=is_new)
-        if known.steps >= max(_FIRST_TOLD, 2 * known.told) and is_new:
-            self._tell(known)
+        ignored, values = arguments.get("ignore_index", IGNORED), target.detach().reshape(-1)
+        values = values.clone() if is_remote(values) else values
+
+        def look(found: Sequence[torch.Tensor]) -> None:
+            self._values(known, found[0], ignored, is_new=is_new)
+            if known.steps >= max(_FIRST_TOLD, 2 * known.told) and is_new:
+                self._tell(known)
+
+        self._late_values.ask(self, [values], look, in_place=True)
 
     def _line(self, operation: Operation, logits: torch.Tensor, target: torch.Tensor) -> _Targets | None:
         classes = logits.shape[1] if operation.name in CLASSES and logits.dim() > 1 else 0
@@ -218,8 +228,9 @@ class Targets(Instrument):
             if is_new and is_range and len(known.order) < _MOST_STEPS:
                 known.order.append(_Rows(known.step, source.low, source.high))
 
-    def _values(self, known: _Targets, target: torch.Tensor, arguments: dict[str, Any], *, is_new: bool) -> None:
-        values = target.flatten().tolist() if target.numel() <= _FEW else None
+    def _values(self, known: _Targets, target: torch.Tensor, ignored: int, *, is_new: bool) -> None:
+        """target: its values, on the CPU."""
+        values = target.tolist() if target.numel() <= _FEW else None
         low, high = _extremes(target) if values is None else (float(min(values)), float(max(values)))
         known.low = low if known.low is None else min(known.low, low)
         known.high = high if known.high is None else max(known.high, high)
@@ -230,7 +241,7 @@ class Targets(Instrument):
             return
         found = Counter({int(value): count for value, count in counts.items()})
         if known.operation in CLASSES:
-            known.ignore_index = arguments.get("ignore_index", IGNORED)
+            known.ignore_index = ignored
             found.pop(known.ignore_index, None)
             known.all_ignored += is_new
             known.counts &= not is_new

@@ -24,7 +24,7 @@ from autograd_doctor.reading.operation_kinds import SHAPE_ONLY
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import address
 from autograd_doctor.reading.subclasses import is_parameter
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 
@@ -85,11 +85,16 @@ class StillOutputs(Instrument):
         self._lost, self._given = None, frozenset()
         if module in self._moved or self._course.running is not None:
             return
-        samples = next((tensor.shape[0] for tensor in passed.inputs if tensor.dim() and _vary(tensor)), 0)
+        rows = {tensor.shape[0] for tensor in passed.outputs if tensor.dim()}
+        if not any(tensor.dim() and tensor.shape[0] in rows for tensor in passed.inputs):
+            return
+        both = [*passed.inputs, *passed.outputs]
+        vary = dict(zip(map(id, both), _which_vary(both), strict=True))
+        samples = next((tensor.shape[0] for tensor in passed.inputs if vary[id(tensor)]), 0)
         outputs = [tensor for tensor in passed.outputs if tensor.dim() and tensor.shape[0] == samples]
         if samples < 2 or not outputs or not all(map(readable, outputs)):
             return
-        if any(map(_vary, outputs)):
+        if any(vary[id(output)] for output in outputs):
             self._moves(module)
         else:
             self._stands_still(module, passed, outputs, lost, reads=reads)
@@ -159,7 +164,15 @@ class StillOutputs(Instrument):
 
 def _vary(tensor: torch.Tensor) -> bool:
     """Whether the rows of a tensor differ."""
-    if not readable(tensor) or tensor.shape[0] < 2 or tensor.numel() == 0:
-        return False
-    plain = tensor.detach()
-    return not bool((plain == plain[:1]).all())
+    return _which_vary([tensor])[0]
+
+
+def _which_vary(tensors: Sequence[torch.Tensor]) -> list[bool]:
+    """The same of several, read in one go."""
+    some = {
+        position: tensor.detach()
+        for position, tensor in enumerate(tensors)
+        if tensor.dim() and readable(tensor) and tensor.shape[0] > 1 and tensor.numel()
+    }
+    vary = dict(zip(some, read_together([(plain != plain[:1]).any() for plain in some.values()]), strict=True))
+    return [vary.get(position, False) for position in range(len(tensors))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
@@ -16,15 +17,16 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
-from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.birth import birth
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled
+from autograd_doctor.reading.provenance import Provenance, has_graph
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, extent, is_checkable, is_remote, is_spoiled
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
@@ -43,11 +45,27 @@ class _Read(NamedTuple):
     is_scalar: bool
 
 
+@dataclass(eq=False, slots=True)
+class _Unread:
+    """What the program has got hold of since the last backward, and what nobody has waited for yet.
+
+    singles: of each device the largest of single numbers, NaN if one of them is. last: the largest of the last tensor
+    of many numbers. made: what made them all, as far as that was recorded.
+    """
+
+    step: int
+    singles: dict[torch.device, torch.Tensor] = field(default_factory=dict)
+    last: torch.Tensor | None = None
+    made: list[Provenance] = field(default_factory=list)
+
+
 class Autopsies(Instrument):
     """Finds the node that made a loss not finite, and its line in a recorded step with a graph of the same structure.
 
     Where the graph does not tell, or no recorded one is like it, `detail` is told what was missed. A value that only
     the program has read, to stop or skip steps for it, counts as well if no backward follows until the end.
+
+    What lies on an accelerator is not waited for in light steps: when it is known, the graph is gone.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
@@ -57,7 +75,8 @@ class Autopsies(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
-        light_steps: LightSteps,
+        late_values: LateValues,
+        late_losses: LateLosses,
         tensors: Tensors,
         ledger: Ledger,
         nonfinite: NonFinite,
@@ -65,6 +84,8 @@ class Autopsies(Instrument):
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._late_values = late_values
+        self._late_losses = late_losses
         self._tensors = tensors
         self._ledger = ledger
         self._nonfinite = nonfinite
@@ -73,14 +94,20 @@ class Autopsies(Instrument):
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
         self._nodes = self._spoiled = 0
         self._read: _Read | None = None
+        self._unread: _Unread | None = None
         self._last_root: weakref.ref[torch.Tensor] | None = None
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, last=True)
         self.listen(signals.value_reads.read, self._value_read)
+        self.listen(self._late_losses.known, self._loss_known)
 
     def finish(self) -> None:
         self._tell_of_read()
+        if self._unread is not None:
+            unread, self._unread = self._unread, None
+            parts = [*unread.singles.values(), *([unread.last] if unread.last is not None else [])]
+            self._late_values.ask(self, parts, lambda values: self._unread_known(unread, values))
 
     def _tell_of_read(self) -> None:
         """No backward went through a value that the program has read; it did without it."""
@@ -98,6 +125,7 @@ class Autopsies(Instrument):
         self._last_root = weakref.ref(call.roots[0])
         if self._ledger.walk is not None:
             self._remember(self._ledger.walk)
+        self._ask_of_unread(call.roots[0])
         if not self._detail.closely and self._is_spoiled(call.roots[0]) and self._spoiled < _MOST_SPOILED:
             self._spoiled += 1
             event = self._look_into(nodes_of(call.roots, call.inputs), place())
@@ -107,10 +135,61 @@ class Autopsies(Instrument):
                 self.emit(event)
 
     def _is_spoiled(self, root: torch.Tensor) -> bool:
+        """Of what lies on an accelerator that is told later."""
         loss = self._course.last_loss
-        if loss is None:
+        if loss is not None:
+            return not math.isfinite(loss)
+        if not is_remote(root):
             return is_spoiled(root)
-        return not math.isfinite(loss)
+        if root.numel() != 1 and is_checkable(root):
+            step = self._course.steps
+            self._late_values.ask(self, [extent(root)], lambda values: self._came_late(step, values[0]))
+        return False
+
+    # -------------------------------------------------------------------------------------------- on an accelerator
+
+    def _loss_known(self, loss: KnownLoss) -> None:
+        if loss.late and loss.kind != "transform":
+            self._came_late(loss.step, loss.value)
+
+    def _came_late(self, step: int, value: float) -> None:
+        if not math.isfinite(value) and self._spoiled < _MOST_SPOILED:
+            self._spoiled += 1
+            self._detail.missed(step)
+
+    def _put_off(self, tensor: torch.Tensor) -> None:
+        unread = self._unread = self._unread or _Unread(self._course.steps)
+        largest = extent(tensor)
+        if tensor.numel() != 1:
+            unread.last = largest
+        else:
+            before = unread.singles.get(tensor.device, largest)
+            unread.singles[tensor.device] = torch.maximum(before, largest)
+        made = self._tensors.get(tensor) if self._detail.closely else None
+        unread.made += [made] if made is not None else []
+
+    def _ask_of_unread(self, root: torch.Tensor) -> None:
+        """A number that is spoiled, and a loss that is not: the program did without that number."""
+        unread, self._unread = self._unread, None
+        if unread is not None and unread.singles and is_checkable(root):
+            parts = [extent(root), *unread.singles.values()]
+            self._late_values.ask(self, parts, lambda values: self._judge(unread, *values))
+
+    def _judge(self, unread: _Unread, loss: float, *values: float) -> None:
+        if math.isfinite(loss):
+            self._unread_known(unread, values)
+
+    def _unread_known(self, unread: _Unread, values: Sequence[float]) -> None:
+        if all(map(math.isfinite, values)):
+            return
+        origins = (made.origin for made in unread.made)
+        origin = next((each for each in origins if each is not None), None)
+        if origin is not None:
+            self.emit(origin.event(unread.step, "read"))
+        else:
+            self._detail.missed(unread.step)
+
+    # ---------------------------------------------------------------------------------- what is read, and looked into
 
     def _value_read(self, tensor: torch.Tensor) -> None:
         """A bare signal: most reads are of something else, of a loss that has gone backward already, or our own."""
@@ -121,7 +200,12 @@ class Autopsies(Instrument):
         if (self._last_root is not None and self._last_root() is tensor) or not self._is_due(tensor):
             return
         with self._guard.looking():
-            if has_graph(tensor) and is_spoiled(tensor):
+            if not has_graph(tensor):
+                return
+            if is_remote(tensor):
+                if is_checkable(tensor):
+                    self._put_off(tensor)
+            elif is_spoiled(tensor):
                 self._nonfinite.settle()
                 made = self._tensors.get(tensor) if self._detail.closely else None
                 origin = made.origin if made is not None else None

@@ -14,7 +14,7 @@ from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course, RunningStep
 from autograd_doctor.instruments.spine.detail import Detail
-from autograd_doctor.instruments.spine.light_steps import LightSteps
+from autograd_doctor.instruments.spine.late_losses import LateLosses
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.optimizer_groups import parameters_of
@@ -29,6 +29,7 @@ _ENOUGH = 5
 _STANDS_OUT = 4.0
 """A loss so many times as large as the median of those before is measured: it costs one look at the gradients."""
 _MOST_LOOKS = 20
+_TOO_LATE = "a loss on an accelerator stood out, and when that was known the gradients of its step were gone"
 
 
 class GradientSpikes(Instrument):
@@ -43,7 +44,7 @@ class GradientSpikes(Instrument):
         detail: Detail,
         parameters: Parameters,
         optimizers: Optimizers,
-        light_steps: LightSteps,
+        late_losses: LateLosses,
         loss_scales: LossScales,
     ) -> None:
         super().__init__(site)
@@ -53,33 +54,43 @@ class GradientSpikes(Instrument):
         self._parameters = parameters
         self._optimizers = optimizers
         self._loss_scales = loss_scales
+        self._late_losses = late_losses
         self._losses: dict[int, deque[float]] = {}
         self._looks = 0
+        self._ending: StepCall | None = None
 
     def connect(self, signals: Signals) -> None:
         """A step leaves the gradients as they are."""
         self.listen(signals.steps.ended, self._ended, bare=True)
 
     def _ended(self, call: StepCall) -> None:
-        loss = self._course.last_loss
+        number, is_full = self._optimizers.known(call.optimizer), self._detail.full
+        self._ending = call
+        self._course.when_loss_known(self, lambda loss: self._known(number, loss, is_full=is_full))
+        self._ending = None
+
+    def _known(self, number: int, loss: float | None, *, is_full: bool) -> None:
         if loss is None or not math.isfinite(loss):
             return
-        number = self._optimizers.known(call.optimizer)
         losses = self._losses.get(number)
         if losses is None:
             losses = self._losses[number] = deque(maxlen=_WINDOW)
-        is_ordinary = self._detail.full or self._looks >= _MOST_LOOKS or not _stands_out(loss, losses)
+        is_ordinary = is_full or self._looks >= _MOST_LOOKS or not _stands_out(loss, losses)
         losses.append(abs(loss))
-        if not is_ordinary:
-            with self._guard.looking():
-                self._measure(number, call, loss)
+        if is_ordinary:
+            return
+        if self._ending is None:
+            self.limited(_TOO_LATE)
+            return
+        with self._guard.looking():
+            self._measure(number, self._ending, loss)
 
     def _measure(self, number: int, call: StepCall, loss: float) -> None:
         if RunningStep(call.optimizer).skipped:
             return
         self._looks += 1
         held = [(self._parameters.number(p), p.grad) for p in parameters_of(call.optimizer) if p.grad is not None]
-        scale = self._loss_scales.at_step(call.optimizer)
+        scale = float(self._loss_scales.at_step(call.optimizer))
         self.emit(
             GradientMeasured(
                 step=self._course.steps,

@@ -9,13 +9,10 @@ from typing import ClassVar
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.instruments.spine.light_steps import LightSteps
-from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
+from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.signals.transforms import TransformCall
 
 _TOLD_TOGETHER = 10
 """So many losses at a time tell a curve, and keep the trace of 10,000 steps small."""
@@ -53,45 +50,34 @@ class _Stretch:
 
 
 class LossCurves(Instrument):
-    """Takes the number that the others have read of the loss of a backward, and reads that of a transform."""
+    """Keeps what others have read of the losses of backwards and transforms."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (LossesFollowed,)
 
-    def __init__(self, site: Site, course: Course, light_steps: LightSteps, backward_runs: BackwardRuns) -> None:
+    def __init__(self, site: Site, course: Course, late_losses: LateLosses) -> None:
         super().__init__(site)
         self._course = course
+        self._late_losses = late_losses
         self._stretches: dict[Place | None, _Stretch] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.began, self._backward_began, last=True)
-        self.listen(signals.transforms.ended, self._transform_ended, last=True)
+        self.listen(self._late_losses.known, self._known)
 
     def finish(self) -> None:
         for where in list(self._stretches):
             self._say(where)
 
-    def _backward_began(self, call: BackwardCall) -> None:
-        if call.kind == "backward" and call.roots[0].numel() == 1:
-            self._add(self._course.last_loss)
-
-    def _transform_ended(self, call: TransformCall) -> None:
-        """Its value is a plain number: the graph is gone."""
-        if call.value is not None:
-            self._course.loss_seen(float(call.value))
-            self._add(self._course.last_loss)
-
-    def _add(self, loss: float | None) -> None:
-        where = place()
-        if loss is None:
+    def _known(self, loss: KnownLoss) -> None:
+        if loss.kind == "grad":
             return
-        stretch = self._stretches.get(where)
+        stretch = self._stretches.get(loss.place)
         if stretch is None:
             if len(self._stretches) >= _MOST_LINES:
                 return
-            stretch = self._stretches[where] = _Stretch(self._course.steps)
-        stretch.add(self._course.steps, loss)
+            stretch = self._stretches[loss.place] = _Stretch(loss.step)
+        stretch.add(loss.step, loss.value)
         if stretch.backwards >= _TOLD_TOGETHER:
-            self._say(where)
+            self._say(loss.place)
 
     def _say(self, where: Place | None) -> None:
         stretch = self._stretches.pop(where)

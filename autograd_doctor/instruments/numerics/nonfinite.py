@@ -21,6 +21,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
@@ -63,6 +64,7 @@ class NonFinite(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        late_values: LateValues,
         parameters: Parameters,
         tensors: Tensors,
         lineage: Lineage,
@@ -72,6 +74,7 @@ class NonFinite(Instrument):
         self._backward_runs = backward_runs
         self._course = course
         self._detail = detail
+        self._late_values = late_values
         self._parameters = parameters
         self._tensors = tensors
         self._lineage = lineage
@@ -94,7 +97,15 @@ class NonFinite(Instrument):
     def settle(self) -> None:
         """Read what waits on an accelerator, so that the origins of all that was recorded are known."""
         waiting, self._waiting = self._waiting, PutOff()
-        for look, origin in waiting.judged(self._spoiled_parameters):
+        self._judge(waiting, waiting.read())
+
+    def _settle_later(self) -> None:
+        """The same, in a step whose values are not followed."""
+        waiting, self._waiting = self._waiting, PutOff()
+        self._late_values.ask(self, waiting.parts, lambda extents: self._judge(waiting, extents), in_place=True)
+
+    def _judge(self, waiting: PutOff, extents: Sequence[float]) -> None:
+        for look, origin in waiting.judged(self._spoiled_parameters, extents):
             if look.parameter is not None:
                 self._written(look.parameter, origin)
 
@@ -123,7 +134,10 @@ class NonFinite(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         """If the loss is spoiled, report where that began."""
-        self.settle()
+        if not self._detail.closely:
+            self._settle_later()
+        else:
+            self.settle()
         made = self._tensors.get(call.roots[0])
         origin = made.origin if made is not None else None
         if not self._active or origin is None or (origin.operation, origin.place) in self._reported:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 
@@ -11,13 +12,13 @@ from autograd_doctor.events.numerics import UpdatesMeasured
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.low_precision import is_low
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.spread import copies, differences, root_mean_squares, spread
-from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
@@ -36,10 +37,17 @@ class UpdateSizes(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (UpdatesMeasured,)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        late_values: LateValues,
+        parameters: Parameters,
+        optimizers: Optimizers,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
         self._before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -68,34 +76,43 @@ class UpdateSizes(Instrument):
         both = [(p, old, new) for (p, old), new in pairs if new is not None and new.shape == old.shape]
         weights, after = [old for _, old, _ in both], [new for _, _, new in both]
         sizes = root_mean_squares([*weights, *differences(after, weights)])
-        shares = {self._parameters.number(parameter): share for parameter, share in self._shares(both)}
-        self.emit(
-            UpdatesMeasured(
-                step=self._course.steps,
-                optimizer=number,
-                parameters=[self._parameters.number(parameter) for parameter, _, _ in both],
-                weights=sizes[: len(both)],
-                updates=sizes[len(both) :],
-                still={number: share.still for number, share in shares.items()},
-                arrived={number: share.moved for number, share in shares.items()},
-            )
-        )
+        low, counts = self._counts(both)
+        step, numbers = self._course.steps, [self._parameters.number(parameter) for parameter, _, _ in both]
 
-    def _shares(
+        def tell(values: Sequence[Any]) -> None:
+            read = len(sizes.norms.parts)
+            found, shares = sizes.put_together(values[:read]), _shares(low, values[read:])
+            self.emit(
+                UpdatesMeasured(
+                    step=step,
+                    optimizer=number,
+                    parameters=numbers,
+                    weights=found[: len(numbers)],
+                    updates=found[len(numbers) :],
+                    still={number: share.still for number, share in shares.items()},
+                    arrived={number: share.moved for number, share in shares.items()},
+                )
+            )
+
+        self._late_values.ask(self, [*sizes.norms.parts, *counts], tell, in_place=True)
+
+    def _counts(
         self, both: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
-    ) -> list[tuple[torch.Tensor, _Shares]]:
-        """Of parameters of 16 bits. both: each with some of its values, before and after the step."""
-        low: list[torch.Tensor] = []
+    ) -> tuple[list[int], list[torch.Tensor]]:
+        """Parameters of 16 bits, and of each how many of its values have a gradient: those that the step left as they
+        were, those that have moved since the first one, and all.
+
+        both: each with some of its values, before and after the step.
+        """
+        low: list[int] = []
         counts: list[torch.Tensor] = []
         for parameter, old, new in both:
             gradient = spread(parameter.grad) if is_low(new) and parameter.grad is not None else None
             if gradient is not None and gradient.shape == new.shape:
-                low.append(parameter)
+                low.append(self._parameters.number(parameter))
                 pushed, moved = gradient != 0, self._moved(parameter, old, new)
                 counts.append(torch.stack([(pushed & (old == new)).sum(), (pushed & moved).sum(), pushed.sum()]))
-        found = read_together(counts) if counts else []
-        pairs = zip(low, found, strict=True)
-        return [(parameter, _Shares(s / pushed, m / pushed)) for parameter, (s, m, pushed) in pairs if pushed]
+        return low, counts
 
     def _moved(self, parameter: torch.Tensor, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         """Which values have been seen to differ from what they were when they were measured first."""
@@ -105,3 +122,8 @@ class UpdateSizes(Instrument):
         moved = moved | (new != first)
         self._first.put(parameter, (first, moved))
         return moved
+
+
+def _shares(low: list[int], counts: Sequence[torch.Tensor]) -> dict[int, _Shares]:
+    pairs = zip(low, (each.tolist() for each in counts), strict=True)
+    return {number: _Shares(still / pushed, moved / pushed) for number, (still, moved, pushed) in pairs if pushed}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from msgspec.structs import replace
 from torch.autograd.graph import Node
 
 from autograd_doctor.events.event import Event
@@ -18,6 +19,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
@@ -39,7 +41,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
 from autograd_doctor.reading.subclasses import node_of
-from autograd_doctor.reading.tensor_facts import describe, is_remote, norms, readable
+from autograd_doctor.reading.tensor_facts import describe, is_remote, is_single, norms, readable, with_value
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -59,12 +61,13 @@ _NAMELESS = 3
 
 @dataclass
 class _Run:
-    """A backward between its beginning and its end."""
+    """A backward between its beginning and its end. late: its loss, if nobody waits for that."""
 
     call: BackwardCall
     walk: GraphWalk
     location: Location | None
     root: TensorFacts
+    late: list[torch.Tensor]
     made: Provenance | None
     gradients: GradientWatch
     divisor: float
@@ -94,6 +97,7 @@ class BackwardRuns(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        late_values: LateValues,
         parameters: Parameters,
         optimizers: Optimizers,
         tensors: Tensors,
@@ -106,6 +110,7 @@ class BackwardRuns(Instrument):
         self.spoiled: Signal[Node] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
+        self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
         self._tensors = tensors
@@ -152,19 +157,21 @@ class BackwardRuns(Instrument):
             return
         made = self._tensors.get(root)
         where = place()
+        is_late = not self._detail.closely and is_single(root) and is_remote(root)
         facts = describe(
             root,
             name=self._name(root, where),
             operation=made.operation if made else "",
             made_at=locate(made.place) if made else None,
+            ranges=not is_late,
         )
-        finite = facts.nan + facts.inf == 0
-        self._course.loss_seen(facts.low if facts.numel == 1 and finite else math.nan if facts.numel == 1 else None)
+        self._course.loss_seen(None if is_late or facts.numel != 1 else _value_of(facts))
         gradients = GradientWatch(walk, looking=self._guard.looking, made_of=self._tensors.get)
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
         divisor = 0.0 if _is_weighed(call, walk) else divisor_of(self._unscaled.get(root) or node_of(root))
-        self._run = _Run(call, walk, locate(where), facts, made, gradients, divisor, inside_step)
+        late = [root.detach().clone().reshape(())] if is_late else []
+        self._run = _Run(call, walk, locate(where), facts, late, made, gradients, divisor, inside_step)
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:
         """What the program calls a root: a line that names a variable does so every time, one that does not never."""
@@ -203,7 +210,8 @@ class BackwardRuns(Instrument):
         step, handed_on_at, handed_on = self._handed_on or (-1, None, "")
         is_handed_on = step == self._course.steps and walk.crossing is not None
         error = f"{type(call.error).__name__}: {call.error}" if call.error is not None else ""
-        self.emit(
+        self._tell(
+            run,
             BackwardRan(
                 step=self._course.steps,
                 backward=walk.backward,
@@ -236,12 +244,24 @@ class BackwardRuns(Instrument):
                 contains=sorted(walk.contains),
                 divisor=run.divisor,
                 error=error,
-            )
+            ),
         )
         self._report_bad(run)
         self._mark_gradients(run)
         if run.gradients.magnitudes:
             self.gradients_seen.relay(GradientsSeen(walk, run.location, run.gradients.magnitudes))
+
+    def _tell(self, run: _Run, event: BackwardRan) -> None:
+        """At once, or with a loss that comes late."""
+
+        def tell(values: Sequence[float]) -> None:
+            told = event
+            for value in values:
+                root = with_value(run.root, value)
+                told = replace(event, root=root, loss=_value_of(root))
+            self.emit(told)
+
+        self._late_values.ask(self, run.late, tell, in_place=True)
 
     def _left_out(self, walk: GraphWalk, numbers: dict[int, int]) -> tuple[list[int], list[int]]:
         """Parameters that no optimizer holds: those behind some that one does, and those before some."""
@@ -313,6 +333,11 @@ class BackwardRuns(Instrument):
                     made.add_cut(cut_here("grad", made.place), run.made.connected)
             mark(output, made)
             self._tensors.put(output, made)
+
+
+def _value_of(root: TensorFacts) -> float:
+    """Of a loss of one value: NaN if it is not finite."""
+    return math.nan if root.low is None else root.low
 
 
 def _is_weighed(call: BackwardCall, walk: GraphWalk) -> bool:

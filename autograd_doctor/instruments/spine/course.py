@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import Place, locate, place
@@ -27,11 +28,13 @@ class Course(Instrument):
     step_taken: after each step that took effect. backward_over: after each backward, when all others have looked.
     began_by_hand: with the first update without an optimizer.
     backwards: how many there have been, which is the number of the next one until all have seen it begin. by_hand: the
-    parameters that the program has updated without an optimizer. rebinds: some gave way to new ones.
+    parameters that the program has updated without an optimizer. rebinds: some gave way to new ones. late_loss: the
+    newest of those that nobody had waited for, and the steps that had been taken when it went backward.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, late_values: LateValues) -> None:
         super().__init__(site)
+        self._late_values = late_values
         guard = site.signals.guard
         self._guard = guard
         self._operations = site.signals.operations
@@ -42,6 +45,8 @@ class Course(Instrument):
         self.backwards = 0
         self.running: int | None = None
         self.last_loss: float | None = None
+        self.late_loss: tuple[int, float] | None = None
+        self._is_loss_late = False
         self._updated_at: Place | None = None
         self._steps_at: IdentityTable[Place | None] = IdentityTable()
         self.by_hand: IdentityTable[None] = IdentityTable()
@@ -82,8 +87,33 @@ class Course(Instrument):
         self.backward_over.tell(self)
 
     def loss_seen(self, value: float | None) -> None:
-        """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number."""
+        """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number, or one on
+        an accelerator that nobody waits for."""
         self.last_loss = value
+        self._is_loss_late = False
+
+    def loss_put_off(self) -> None:
+        """The value of the loss that goes backward comes late."""
+        self._is_loss_late = True
+
+    def loss_came_late(self, step: int, value: float) -> None:
+        """The value of one that went backward before."""
+        self.late_loss = step, value
+
+    def when_loss_known(
+        self, asker: Instrument, then: Callable[[float | None], None], *, in_place: bool = False
+    ) -> None:
+        """Call `then` with the loss that went backward last, None if it is no single number: at once if it is known.
+
+        in_place: see `LateValues.ask`.
+        """
+        loss = self.coming_loss()
+        self._late_values.ask(asker, [], lambda _: then(loss()), in_place=in_place)
+
+    def coming_loss(self) -> Callable[[], float | None]:
+        """The same, for who asks `LateValues` for something else at this moment: to be called with the answer."""
+        is_late, loss = self._is_loss_late, self.last_loss
+        return lambda: self.late_loss[1] if is_late and self.late_loss is not None else loss
 
     # -------------------------------------------------------------------------------------------------------- steps
 

@@ -204,11 +204,12 @@ class Detail(Instrument):
         """Something is not as it was before: the next steps should be full ones, the first looked at closely."""
         self._asked = _IN_A_ROW
 
-    def missed(self) -> None:
-        """A loss is not finite, and its values were not followed: state it, once."""
+    def missed(self, step: int | None = None) -> None:
+        """A loss of a step, of this one by default, is not finite, and its values were not followed: state it, once."""
         if not self._missed:
             self._missed = True
-            self.emit(MoreDetailNeeded(step=self._course.steps, what="non-finite loss"))
+            step = self._course.steps if step is None else step
+            self.emit(MoreDetailNeeded(step=step, what="non-finite loss"))
 
     def _step_taken(self, course: Course) -> None:
         if course.steps < self._as_before_until and self.glancing and not (self._fresh or self._asked):

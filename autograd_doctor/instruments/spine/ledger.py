@@ -6,11 +6,12 @@ numbers only; the seams around it (backward, optimizers, clearing) tell it what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from msgspec.structs import replace
 from torch.optim import Optimizer
 
 from autograd_doctor.events.event import Event
@@ -25,7 +26,7 @@ from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_leaf, is_parameter, version_of
-from autograd_doctor.reading.tensor_facts import norms
+from autograd_doctor.reading.tensor_facts import ComingNorms, norms, norms_to_come, read_together
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -58,7 +59,7 @@ class _Gradient:
     moved: bool = False
     backwards: list[int] = field(default_factory=list)
     consumed: int = 0
-    consumed_norm: float | None = None
+    consumed_norm: _Norm | None = None
     foreign: int = 0
     foreign_step_at: Location | None = None
     altered: bool = False
@@ -79,6 +80,54 @@ class _Gradient:
         """The program changed it in place."""
         self.altered = self.altered or self.is_used_up
         self.reworked = True
+
+
+@dataclass(eq=False, slots=True)
+class _Norm:
+    """Of a gradient that a step used; None until it is read."""
+
+    value: float | None = None
+
+
+class _History(NamedTuple):
+    """What a `_Gradient` held when a step began."""
+
+    backwards: tuple[int, ...]
+    consumed: int
+    foreign: int
+    altered: bool
+    reworked: bool
+
+
+class _Held(NamedTuple):
+    """A gradient that a step uses. norm: to be filled in. before: that of the step before, if it may be left over."""
+
+    parameter: int
+    history: _History
+    foreign_step_at: Location | None
+    norm: _Norm
+    before: _Norm | None
+
+
+class ComingUses(NamedTuple):
+    """The gradients that a step uses, whose norms are still to be read."""
+
+    held: list[_Held]
+    norms: ComingNorms
+
+    def put_together(self, values: Sequence[float], scale: float) -> list[GradientUse]:
+        """values: of `norms.parts`. scale: what the gradients are multiplied by."""
+        grouped: dict[tuple[_History, bool], list[tuple[int, float]]] = {}
+        foreign_steps: dict[_History, Location | None] = {}
+        for gradient, norm in zip(self.held, self.norms.put_together(values), strict=True):
+            is_left_over = gradient.before is not None and norm == gradient.before.value
+            gradient.norm.value = norm
+            grouped.setdefault((gradient.history, is_left_over), []).append((gradient.parameter, norm / scale))
+            foreign_steps[gradient.history] = gradient.foreign_step_at
+        return [
+            _use(members, history, foreign_steps[history], left_over=left_over)
+            for (history, left_over), members in grouped.items()
+        ]
 
 
 class _Cleared(NamedTuple):
@@ -302,7 +351,7 @@ class Ledger(Instrument):
         for (number, gradient, entry), norm in zip(held, norms([gradient for _, gradient, _ in held]), strict=True):
             if norm == 0.0:
                 entry.clear()
-            elif entry.consumed_norm is not None and abs(norm - entry.consumed_norm) > _SAME_NORM * norm:
+            elif _differs(norm, entry.consumed_norm):
                 entry.altered = True
             elif not entry.altered:
                 leftovers[number] = gradient
@@ -400,33 +449,40 @@ class Ledger(Instrument):
         location = next(iter(written.values()))[0]
         living = dict(self._parameters.living())
         changed = [(number, living[number]) for number in written if number in living]
-        self.emit(
-            OptimizerStepped(
-                step=self._course.steps,
-                optimizer=None,
-                location=location,
-                uses=[use for _, uses in written.values() for use in uses],
-                moved=list(written),
-                loss=self._course.last_loss,
-            )
+        stepped = OptimizerStepped(
+            step=self._course.steps,
+            optimizer=None,
+            location=location,
+            uses=[use for _, uses in written.values() for use in uses],
+            moved=list(written),
         )
+        self._course.when_loss_known(self, lambda loss: self.emit(replace(stepped, loss=loss)), in_place=True)
         self.stepped(changed, location)
         self._course.updated_by_hand([parameter for _, parameter in changed])
 
     def uses(self, parameters: list[tuple[int, torch.Tensor]], scale: float) -> list[GradientUse]:
         """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""
-        grouped: dict[tuple[object, ...], list[tuple[int, float]]] = {}
-        entries: dict[tuple[object, ...], _Gradient] = {}
+        coming = self.uses_to_come(parameters)
+        return coming.put_together(read_together(coming.norms.parts), scale)
+
+    def uses_to_come(self, parameters: list[tuple[int, torch.Tensor]]) -> ComingUses:
+        """The same, for whoever gets to know the norms of the gradients later."""
         held = [(number, gradient) for number, p in parameters if (gradient := gradient_of(p)) is not None]
-        for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True):
+        found = []
+        for number, _ in held:
             entry = self._gradients.setdefault(number, _Gradient())
-            is_left_over = not entry.backwards and entry.used == entry.key and norm == entry.consumed_norm
-            entry.consumed_norm = norm
-            was_changed = entry.altered, entry.reworked
-            history = (tuple(entry.backwards), entry.consumed, entry.foreign, *was_changed, is_left_over)
-            grouped.setdefault(history, []).append((number, norm / scale))
-            entries[history] = entry
-        return [_use(members, entries[key], left_over=bool(key[-1])) for key, members in grouped.items()]
+            before, entry.consumed_norm = entry.consumed_norm, _Norm()
+            is_old = not entry.backwards and entry.used == entry.key
+            history = _History(
+                tuple(entry.backwards),
+                entry.consumed,
+                entry.foreign,
+                altered=entry.altered,
+                reworked=entry.reworked,
+            )
+            old = before if is_old else None
+            found.append(_Held(number, history, entry.foreign_step_at, entry.consumed_norm, old))
+        return ComingUses(found, norms_to_come([gradient for _, gradient in held]))
 
     def stepped(self, parameters: list[tuple[int, torch.Tensor]], location: Location | None) -> None:
         """Mark the gradients that a step has used, and those that it left to the parameters of other optimizers."""
@@ -451,19 +507,25 @@ class Ledger(Instrument):
                 entry.foreign_step_at = location
 
 
-def _use(members: list[tuple[int, float]], entry: _Gradient, *, left_over: bool) -> GradientUse:
-    newer = len(entry.backwards) > entry.foreign
+def _use(
+    members: list[tuple[int, float]], history: _History, foreign_step_at: Location | None, *, left_over: bool
+) -> GradientUse:
+    newer = len(history.backwards) > history.foreign
     return GradientUse(
         parameters=[number for number, _ in members],
         norms=[norm for _, norm in members],
-        backwards=list(entry.backwards),
-        consumed=entry.backwards[: entry.consumed],
-        foreign=entry.backwards[: entry.foreign] if newer else [],
-        foreign_step_at=entry.foreign_step_at if newer and entry.foreign else None,
-        altered=entry.altered,
-        reworked=entry.reworked,
+        backwards=list(history.backwards),
+        consumed=list(history.backwards[: history.consumed]),
+        foreign=list(history.backwards[: history.foreign]) if newer else [],
+        foreign_step_at=foreign_step_at if newer and history.foreign else None,
+        altered=history.altered,
+        reworked=history.reworked,
         left_over=left_over,
     )
+
+
+def _differs(norm: float, before: _Norm | None) -> bool:
+    return before is not None and before.value is not None and abs(norm - before.value) > _SAME_NORM * norm
 
 
 def _key(gradient: torch.Tensor) -> tuple[int, int]:

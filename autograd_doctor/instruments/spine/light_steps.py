@@ -22,6 +22,7 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.subclasses import node_of, version_of
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -108,7 +109,8 @@ class LightSteps(Instrument):
         if not self._detail.full:
             self._backwards += 1
             root = call.roots[0]
-            self._course.loss_seen(float(root) if root.numel() == 1 and not root.is_complex() else None)
+            is_late = is_remote(root) and readable(root)
+            self._course.loss_seen(None if is_late or root.numel() != 1 or root.is_complex() else float(root))
 
     def _wait_for_step(self) -> None:
         """Where none comes for long, no sample of steps comes either."""
@@ -189,6 +191,13 @@ class LightSteps(Instrument):
         if not self._detail.full and CLOCK.monotonic() >= self._said_at + _SAY_EVERY:
             self._say()
 
+    def _newest_loss(self) -> float | None:
+        """Of those since this was last said, one that lies on an accelerator may not be known yet."""
+        late = self._course.late_loss
+        if self._course.last_loss is not None or late is None or late[0] < self._since:
+            return self._course.last_loss
+        return late[1]
+
     def _say(self) -> None:
         """State how many steps were light since this was last said."""
         steps = self._course.steps - self._since
@@ -202,7 +211,7 @@ class LightSteps(Instrument):
                     backwards=self._backwards,
                     by_optimizer=dict(self._by_optimizer),
                     by_hand=self._hand_steps.counted - self._by_hand,
-                    loss=self._course.last_loss,
+                    loss=self._newest_loss(),
                 )
             )
         self._since, self._backwards = self._course.steps, 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from msgspec.structs import replace
@@ -17,7 +18,9 @@ from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
-from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.late_losses import LateLosses
+from autograd_doctor.instruments.spine.late_values import LateValues
+from autograd_doctor.instruments.spine.ledger import ComingUses, Ledger
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers, learning_rate
 from autograd_doctor.instruments.spine.parameters import Parameters
@@ -26,7 +29,13 @@ from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.probes import Probe, probe
 from autograd_doctor.reading.subclasses import version_of
-from autograd_doctor.reading.tensor_facts import fingerprints, has_few_values
+from autograd_doctor.reading.tensor_facts import (
+    ComingFingerprints,
+    few_values,
+    fingerprints_to_come,
+    is_remote,
+    read_together,
+)
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -51,17 +60,29 @@ class _Step:
     with_gradient: Numbered = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     frozen: list[int] = field(default_factory=list)
+    looked_at: Numbered = field(default_factory=list)
     before: dict[int, int] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     rewritten: list[int] = field(default_factory=list)
     at_bound: list[int] = field(default_factory=list)
-    uses: list[GradientUse] = field(default_factory=list)
-    scale: float = 1.0
+    uses: ComingUses | None = None
+    scale: torch.Tensor = field(default_factory=lambda: torch.ones((), device="cpu"))
+    left: set[int] = field(default_factory=set)
+    """Parameters whose gradients an optimizer which it called has used: it steps some, and sends or makes the rest
+    itself."""
 
     def leave_to_others(self, updated: set[int]) -> None:
-        """Gradients that an optimizer which it called has used: it steps some, and sends or makes the rest itself."""
-        inside = {number for number, parameter in self.with_gradient if id(parameter) in updated}
-        self.uses = [use for each in self.uses if (use := _without(each, inside)).parameters]
+        self.left = {number for number, parameter in self.with_gradient if id(parameter) in updated}
+
+    def parts(self) -> list[torch.Tensor]:
+        """What its uses and its scale are put together from."""
+        return [self.scale, *(self.uses.norms.parts if self.uses is not None else ())]
+
+    def put_together(self, values: Sequence[float]) -> tuple[list[GradientUse], float]:
+        """values: of the parts."""
+        scale, *norms = values
+        uses = self.uses.put_together(norms, scale) if self.uses is not None else []
+        return [use for each in uses if (use := _without(each, self.left)).parameters], scale
 
 
 def _without(use: GradientUse, left_out: set[int]) -> GradientUse:
@@ -79,6 +100,8 @@ class OptimizerSteps(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        late_values: LateValues,
+        late_losses: LateLosses,
         parameters: Parameters,
         optimizers: Optimizers,
         ledger: Ledger,
@@ -87,6 +110,7 @@ class OptimizerSteps(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
         self._ledger = ledger
@@ -98,6 +122,8 @@ class OptimizerSteps(Instrument):
         self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
         self._untried: set[int | None] = set()
         """Optimizers that have stepped, and whose parameters no forward has met since."""
+        self._unmet: dict[int | None, set[int]] = {}
+        """The same, with their parameters, whether or not it is known already what the step did."""
         self._tried: set[int | None] = set()
         self._met: dict[int, int] = {}
         """The values of parameters that a forward met first, and then those that the first one after a step did."""
@@ -146,13 +172,12 @@ class OptimizerSteps(Instrument):
         step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
         step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
         step.frozen = [number for number, p in numbered if not p.requires_grad]
-        self._note_frozen(step)
-        step.before = step.before or self._fingerprints(step.optimizer, numbered)
-        step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
-        step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
-        step.at_bound = [n for n, p in numbered if self._is_back(step, n) and has_few_values(p)]
+        is_renewed = self._note_frozen(step)
+        if not step.looked_at:
+            step.looked_at = self._looked_at(step.optimizer, numbered)
+            self._look_before(step, is_renewed=is_renewed)
         step.scale = self._loss_scales.at_step(optimizer)
-        step.uses = self._ledger.uses(step.with_gradient, step.scale)
+        step.uses = self._ledger.uses_to_come(step.with_gradient)
 
     def _written_since(self, optimizer: Optimizer) -> set[int]:
         """Parameters that the program wrote to in place after the last step, if that was seen: all, if by `.data`."""
@@ -174,34 +199,65 @@ class OptimizerSteps(Instrument):
         before, after = self._previous.get(step.optimizer, {}).get(number, (0, 0))
         return step.before.get(number) == before != after
 
-    def _note_frozen(self, step: _Step) -> None:
-        """Whether steps leave alone what was frozen is seen in the first ones that come after."""
+    def _look_before(self, step: _Step, *, is_renewed: bool) -> None:
+        """What the parameters are before the step."""
+        values = _coming(step.looked_at)
+        far = [(number, few_values(parameter)) for number, parameter in step.looked_at if is_remote(parameter)]
+
+        def known(found: Sequence[int]) -> None:
+            for number in self._previous.pop(step.optimizer, ()) if is_renewed else ():
+                self._left.pop(number, None)
+            step.before = _together(step.looked_at, values, found)
+            step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+            step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
+            few = dict(zip((number for number, _ in far), found[len(values.parts) :], strict=True))
+            back = [(number, p) for number, p in step.looked_at if self._is_back(step, number)]
+            step.at_bound = [number for number, p in back if few.get(number) or (not is_remote(p) and few_values(p))]
+
+        self._late_values.ask(self, [*values.parts, *(flag for _, flag in far)], known)
+
+    def _note_frozen(self, step: _Step) -> bool:
+        """Whether steps leave alone what was frozen is seen in the first ones that come after: if that is so."""
         frozen = frozenset(step.frozen)
         before = self._frozen.get(step.optimizer, frozenset())
         self._frozen[step.optimizer] = frozen
-        if frozen - before and self._renewed[step.optimizer] < _MOST_RENEWED:
+        is_renewed = bool(frozen - before) and self._renewed[step.optimizer] < _MOST_RENEWED
+        if is_renewed:
             self._renewed[step.optimizer] += 1
             self._looks.pop(step.optimizer, None)
-            for number in self._previous.pop(step.optimizer, ()):
-                self._left.pop(number, None)
+        return is_renewed
 
-    def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
-        """The values of parameters around one of the first steps, as numbers that tell whether they changed."""
+    def _looked_at(self, optimizer: int | None, numbered: Numbered) -> Numbered:
+        """The parameters whose values are compared around one of the first steps."""
         looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
-        some = [(number, parameter) for number, parameter in numbered if parameter.numel()] if looked else []
-        return _values(some)
+        return [(number, parameter) for number, parameter in numbered if parameter.numel()] if looked else []
 
     def _root_began(self, began: RootBegan) -> None:
         """The first forward after a step: whether it meets the values that this has left."""
-        if began.module in self._roots and not self._untried:
+        is_new = began.module not in self._roots
+        if not (is_new or self._unmet):
             return
-        numbered = [(self._parameters.get(parameter), parameter) for _, parameter in parameters_in(began.call.module)]
-        if began.module not in self._roots:
-            self._roots.add(began.module)
-            self._met = _values([(n, p) for n, p in numbered if n is not None]) | self._met
+        held = ((self._parameters.get(parameter), parameter) for _, parameter in parameters_in(began.call.module))
+        numbered: Numbered = [(number, parameter) for number, parameter in held if number is not None]
+        numbers = {number for number, _ in numbered}
+        met_now = [optimizer for optimizer, left in self._unmet.items() if left & numbers]
+        if not (is_new or met_now):
+            return
+        self._roots.add(began.module)
+        for optimizer in met_now:
+            del self._unmet[optimizer]
+        values = _coming(numbered)
+        self._late_values.ask(
+            self, values.parts, lambda found: self._meet(_together(numbered, values, found), is_new=is_new)
+        )
+
+    def _meet(self, now: dict[int, int], *, is_new: bool) -> None:
+        """A forward has met these values."""
+        if is_new:
+            self._met = now | self._met
         for optimizer in list(self._untried):
             left = {n: after for n, (before, after) in self._previous.get(optimizer, {}).items() if before != after}
-            met = _values([(n, p) for n, p in numbered if n in left])
+            met = {n: value for n, value in now.items() if n in left}
             if met:
                 self._untried.discard(optimizer)
                 if met == {n: left[n] for n in met}:
@@ -209,19 +265,14 @@ class OptimizerSteps(Instrument):
                 self._back[optimizer] = {n for n, value in met.items() if value == self._met.get(n) != left[n]}
                 self._met |= met
 
-    def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
+    def _moved(self, step: _Step, after: dict[int, int]) -> tuple[list[int] | None, list[int]]:
         """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
         and that something has set back since."""
         for number, _ in step.with_gradient:
             self._left.pop(number, None)
-        if not step.before:
-            return None, []
-        everything = {number: p for number, p in self._parameters.living() if number in step.before}
-        after = self._fingerprints(step.optimizer, list(everything.items()))
         self._left.update(after)
         if not after:
             return None, []
-        self._looks[step.optimizer] = self._looks.get(step.optimizer, 0) + 1
         earlier = self._previous.get(step.optimizer, {})
         back = self._back.pop(step.optimizer, ())
         undone = [
@@ -248,40 +299,74 @@ class OptimizerSteps(Instrument):
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None
-        tried = step.optimizer in self._tried
-        self._tried.discard(step.optimizer)
-        self._untried.discard(step.optimizer)
-        moved, undone = self._moved(step)
         outer = self._course.outer_of(optimizer)
-        self.emit(
+        self._tell(
+            step,
             OptimizerStepped(
                 step=self._course.steps,
                 optimizer=step.optimizer,
                 location=step.location,
-                uses=step.uses,
+                uses=[],
                 missing=step.missing,
                 frozen=step.frozen,
-                moved=moved,
-                undone=undone,
-                at_bound=step.at_bound,
-                tried=tried,
-                rewritten=step.rewritten,
                 skipped=skipped,
-                scaled_by=1.0 if fused else step.scale,
                 in_closure=step.in_closure,
                 in_backward=self._course.running is not None,
                 keeps_state=any(optimizer.state.values()),
                 given_state=step.given_state,
                 inside=None if outer is None else self._optimizers.number(outer),
                 learning_rates=[learning_rate(group) for group in optimizer.param_groups],
-                loss=self._course.last_loss,
-            )
+            ),
+            fused=fused,
         )
         if not skipped:
             self._ledger.stepped(step.with_gradient, step.location)
 
+    def _tell(self, step: _Step, event: OptimizerStepped, *, fused: bool) -> None:
+        """When the norms of the gradients, their scale and the loss are known."""
+        loss, parts = self._course.coming_loss(), step.parts()
+        looked_at = {number for number, _ in step.looked_at}
+        living = [(number, parameter) for number, parameter in self._parameters.living() if number in looked_at]
+        after = _coming(living)
+        self._unmet.pop(step.optimizer, None)
+        if after.parts:
+            self._looks[step.optimizer] = self._looks.get(step.optimizer, 0) + 1
+            self._unmet[step.optimizer] = looked_at
+
+        def tell(values: Sequence[Any]) -> None:
+            uses, scale = step.put_together(values[: len(parts)])
+            tried = step.optimizer in self._tried
+            self._tried.discard(step.optimizer)
+            self._untried.discard(step.optimizer)
+            moved, undone = self._moved(step, _together(living, after, values[len(parts) :]))
+            self.emit(
+                replace(
+                    event,
+                    uses=uses,
+                    moved=moved,
+                    undone=undone,
+                    at_bound=step.at_bound,
+                    tried=tried,
+                    rewritten=step.rewritten,
+                    scaled_by=1.0 if fused else scale,
+                    loss=loss(),
+                )
+            )
+
+        self._late_values.ask(self, [*parts, *after.parts], tell, in_place=True)
+
 
 def _values(numbered: Numbered) -> dict[int, int]:
     """Of each parameter a number that tells its values from others, where that can be had."""
-    values = fingerprints([parameter for _, parameter in numbered])
+    values = _coming(numbered)
+    return _together(numbered, values, read_together(values.parts))
+
+
+def _coming(numbered: Numbered) -> ComingFingerprints:
+    return fingerprints_to_come([parameter for _, parameter in numbered])
+
+
+def _together(numbered: Numbered, coming: ComingFingerprints, found: Sequence[int]) -> dict[int, int]:
+    """found: the values of the parts, and possibly others behind them."""
+    values = coming.put_together(found[: len(coming.parts)])
     return {number: value for (number, _), value in zip(numbered, values, strict=True) if value is not None}

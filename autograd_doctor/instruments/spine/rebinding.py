@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.steps import GradientUse, OptimizerStepped, UpdatesDiscarded
@@ -269,17 +270,15 @@ class Rebinding(Instrument):
         for number, leaf in carried.items():
             self._graphs[number] = 0 if is_leaf(leaf) else self._graphs.get(number, 0) + 1
         uses = [use for number in carried for use in self._uses.get(number, ())]
-        self.emit(
-            OptimizerStepped(
-                step=self._course.steps,
-                optimizer=None,
-                location=location,
-                uses=uses,
-                moved=sorted(carried),
-                loss=self._course.last_loss,
-                graph_kept=max(self._graphs[number] for number in carried),
-            )
+        stepped = OptimizerStepped(
+            step=self._course.steps,
+            optimizer=None,
+            location=location,
+            uses=uses,
+            moved=sorted(carried),
+            graph_kept=max(self._graphs[number] for number in carried),
         )
+        self._course.when_loss_known(self, lambda loss: self.emit(replace(stepped, loss=loss)), in_place=True)
         living = dict(self._parameters.living())
         self._ledger.stepped([(number, living[number]) for number in carried if number in living], location)
         for number, leaf in carried.items():

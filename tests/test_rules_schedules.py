@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from autograd_doctor.events.cycle import MetricFollowed
@@ -13,9 +15,17 @@ RATES = [0.1, 0.1, 0.01, 0.01, 0.001]
 ROWS = [200] * 5
 
 
-def followed(metrics: list[float], mode: str = "min", **told: list[float]) -> MetricFollowed:
-    told = {"learning_rates": RATES, "losses": FALLING, "rows": ROWS, **told}
+def followed(metrics: list[float], mode: str = "min", **told: Any) -> MetricFollowed:
+    told = {"learning_rates": RATES, "losses": FALLING, "rows": ROWS, "equal": [[]] * len(metrics), **told}
     return MetricFollowed(scheduler=0, name="plateau", optimizer=0, location=None, mode=mode, metrics=metrics, **told)
+
+
+RISING = [0.4, 0.7, 0.8, 0.9, 0.91]
+
+
+def seen(shares: list[float]) -> list[list[tuple[int, int]]]:
+    """As if a line had found so many of the samples of each evaluation equal."""
+    return [[(round(share * 200), 200)] for share in shares]
 
 
 @pytest.mark.parametrize(
@@ -54,3 +64,27 @@ def followed(metrics: list[float], mode: str = "min", **told: list[float]) -> Me
 def test_metrics_that_get_better_the_other_way(event: MetricFollowed, confidence: str) -> None:
     found = [finding.confidence for finding in RULE.examine(Trace((event,)), RULE.defaults)]
     assert found == ([confidence] if confidence else [])
+
+
+@pytest.mark.parametrize(
+    ("event", "severity"),
+    [
+        (followed(RISING), "info"),
+        (followed(RISING, equal=seen(RISING)), "warning"),
+        (followed(RISING, equal=seen([1 - share for share in RISING])), None),
+        (followed(RISING[::-1], "max", equal=seen(RISING[::-1])), None),
+        (followed(RISING[::-1], "max", equal=seen([1 - share for share in RISING[::-1]])), "warning"),
+        (followed(RISING, equal=[[(100, 200)]] * 5), "info"),
+    ],
+    ids=["not seen", "hits", "mistakes", "hits in mode max", "mistakes in mode max", "something else"],
+)
+def test_a_share_means_what_was_counted(event: MetricFollowed, severity: str | None) -> None:
+    found = [finding.severity for finding in RULE.examine(Trace((event,)), RULE.defaults)]
+    assert found == ([severity] if severity else [])
+
+
+def test_losses_that_were_not_all_read_tell_nothing_of_the_metric() -> None:
+    losses = [*FALLING, None, 0.25]
+    event = followed([*FALLING, 0.27, 0.25], "max", losses=losses, learning_rates=[*RATES, 1e-3, 1e-4], rows=[0] * 7)
+    (finding,) = RULE.examine(Trace((event,)), RULE.defaults)
+    assert finding.confidence == "high"

@@ -112,8 +112,9 @@ class MetricFollowed(Event, frozen=True):
     """What a schedule was given that lowers the rate when a metric stands still, told at the end of the run.
 
     mode: "min" where the metric is to fall, else "max". metrics, learning_rates: of each call, the first group's rate
-    after it. losses: the mean loss of the backwards since the call before. rows: how many a model took in without
-    gradients meanwhile.
+    after it. losses: the mean loss of the backwards since the call before, None where not all were read. rows: how many
+    a model took in without gradients meanwhile. equal: how many values were found equal meanwhile, and of how many, by
+    each line that compares two tensors and was seen.
     """
 
     scheduler: int
@@ -125,6 +126,7 @@ class MetricFollowed(Event, frozen=True):
     learning_rates: list[float | None]
     losses: list[float | None]
     rows: list[int]
+    equal: list[list[tuple[int, int]]]
 
 
 class ScheduleLeftBehind(Event, frozen=True):

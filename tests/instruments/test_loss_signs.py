@@ -29,6 +29,7 @@ def told(loss: Loss, *, maximize: bool = False) -> list[LossSignSeen]:
 
 
 LABELS = torch.tensor([0, 1, 2, 1])
+LEVEL = nn.Parameter(torch.tensor(0.5))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,7 @@ def test_signs_are_followed_to_the_backward(loss: Loss, negated: bool) -> None:
         pytest.param(lambda p, y: -((p - p.mean()) ** 2).mean(), id="no data"),
         pytest.param(lambda p, y: -((p - y).mean() ** 2), id="of a mean difference"),
         pytest.param(lambda p, y: -((1 / (p - y)) ** 2).mean(), id="a difference that divides"),
+        pytest.param(lambda p, y: p.mean() - (y - LEVEL).square().mean(), id="data from a number that is learned"),
     ],
 )
 def test_of_other_losses_nothing_is_said(loss: Loss) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,14 +19,18 @@ from autograd_doctor.instruments.spine.late_losses import LateLosses
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.operations import EQUALITIES
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.optimizer_groups import rates_at_hand
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.spelling import spelt
 from autograd_doctor.reading.tensor_facts import is_single
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.schedulers import ScheduleCall
 
 _MOST = 64
@@ -44,10 +49,12 @@ class _Followed:
     rates: list[float | None] = field(default_factory=list)
     losses: list[float | None] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
+    equal: list[list[tuple[int, int]]] = field(default_factory=list)
 
 
 class Plateaus(Instrument):
-    """Counts the losses of steps, and the rows that models take in without gradients, between calls of a schedule."""
+    """Counts the losses of steps, the rows that models take in without gradients, and what is found equal then, between
+    calls of a schedule."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (MetricFollowed,)
 
@@ -69,11 +76,13 @@ class Plateaus(Instrument):
         self._numbers = Numbers()
         self._followed: dict[int, _Followed] = {}
         self._loss = 0.0
-        self._steps = self._rows = 0
+        self._steps = self._rows = self._began = 0
+        self._equal: dict[Place | None, tuple[torch.Tensor, int]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
         self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(signals.operations.ended, self._compared, attention=Attention.FULL, names=EQUALITIES)
         self.listen(signals.schedulers.ended, self._ended)
 
     def finish(self) -> None:
@@ -90,6 +99,7 @@ class Plateaus(Instrument):
                     learning_rates=followed.rates,
                     losses=followed.losses,
                     rows=followed.rows,
+                    equal=followed.equal,
                 )
             )
 
@@ -105,25 +115,53 @@ class Plateaus(Instrument):
         if not began.call.grad_enabled and began.given and began.given[0].dim():
             self._rows += began.given[0].shape[0]
 
+    def _compared(self, operation: Operation) -> None:
+        """Count on the device of the answers, which nobody waits for before the schedule is called."""
+        answers = operation.result
+        if len(tensors_in(operation.args)) < 2 or not is_a(answers, torch.Tensor):
+            return
+        equal = (answers if spelt(operation.name).name == "eq" else ~answers).sum()
+        before, compared = self._equal.get(operation.place, (0, 0))
+        self._equal[operation.place] = before + equal, compared + answers.numel()
+
     def _ended(self, call: ScheduleCall) -> None:
         """The metric and the losses before it may still lie on an accelerator."""
         if call.raised or not is_a(call.scheduler, ReduceLROnPlateau) or not (metric := _number(call.metric)):
             return
-        rows, self._rows = self._rows, 0
+        counts, compared = [count for count, _ in self._equal.values()], [of for _, of in self._equal.values()]
+        steps, rows = self._course.steps - self._began, self._rows
+        self._rows, self._began = 0, self._course.steps
+        self._equal.clear()
         number = self._numbers.number(call.scheduler)
         followed = self._followed.get(number) or self._followed.setdefault(number, self._met(call.scheduler))
         optimizer = optimizer_of(call.scheduler)
         rate = next(iter(rates_at_hand(optimizer)), None) if optimizer is not None else None
-        self._late_values.ask(self, metric, lambda values: self._follow(followed, values[0], rate, rows))
 
-    def _follow(self, followed: _Followed, metric: float, rate: float | None, rows: int) -> None:
-        loss = self._loss / self._steps if self._steps and math.isfinite(self._loss) else None
+        def known(values: Sequence[float]) -> None:
+            equal = [(int(count), of) for count, of in zip(values[1:], compared, strict=True)]
+            self._follow(followed, steps, values[0], rate, rows, equal)
+
+        self._late_values.ask(self, [*metric, *counts], known)
+
+    def _follow(
+        self,
+        followed: _Followed,
+        steps: int,
+        metric: float,
+        rate: float | None,
+        rows: int,
+        equal: list[tuple[int, int]],
+    ) -> None:
+        """steps: how many there were since the last call, of all of which the loss must be known."""
+        are_all = 0 < self._steps == steps
+        loss = self._loss / self._steps if are_all and math.isfinite(self._loss) else None
         self._loss, self._steps = 0.0, 0
         if len(followed.metrics) < _MOST:
             followed.metrics.append(float(metric))
             followed.rates.append(rate)
             followed.losses.append(loss)
             followed.rows.append(rows)
+            followed.equal.append(equal)
 
     def _met(self, scheduler: LRScheduler) -> _Followed:
         optimizer = optimizer_of(scheduler)

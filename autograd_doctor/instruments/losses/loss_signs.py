@@ -168,9 +168,9 @@ def _is_penalty(op: Op, known: Labels[_Label]) -> bool:
 
 
 def _is_residual(op: Op) -> bool:
-    """Whether a difference has data on one side."""
-    plain = [value for value in op.plain if value.count > 1]
-    return len(op.values) == 2 and len(plain) == 1 and not plain[0].values
+    """Whether a difference has data on one side, and what was computed of parameters on the other."""
+    sides = len(op.live), len(op.plain)
+    return sides == (1, 1) and op.plain[0].count > 1 and not op.plain[0].values
 
 
 def _is_scaled(op: Op) -> bool:

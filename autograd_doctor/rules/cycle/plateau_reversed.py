@@ -24,8 +24,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(MetricFollowed):
         lowered = _lowered(event.learning_rates)
         losses = [loss for loss in event.losses if loss is not None]
-        learns = len(losses) == len(event.metrics) and losses[-1] < losses[0]
-        if len(event.metrics) >= tunables["calls"] and lowered and learns and _goes_the_other_way(event):
+        learns = len(losses) >= tunables["calls"] and losses[-1] < losses[0]
+        if lowered and learns and _goes_the_other_way(event):
             kind = _kind(event, tunables["least_change"])
             if kind:
                 yield _finding(event, kind, lowered)
@@ -43,15 +43,32 @@ def _goes_the_other_way(event: MetricFollowed) -> bool:
 
 
 def _kind(event: MetricFollowed, least: float) -> str:
-    """What the metric is, "" where that is not known: a share of the samples of an evaluation, or the loss itself."""
+    """What the metric is, "" where it says nothing: a share of the samples of an evaluation, or the loss itself."""
     change = abs(event.metrics[-1] - event.metrics[0])
     for whole in (1, 100):
         shares = (_is_share(metric, rows, whole) for metric, rows in zip(event.metrics, event.rows, strict=True))
         if change >= least * whole and all(shares):
-            return "share"
-    pairs = zip(event.metrics, event.losses, strict=True)
-    is_loss = all(loss is not None and math.isclose(metric, loss, rel_tol=_SAME_LOSS) for metric, loss in pairs)
+            return _kind_of_share(event, whole)
+    known = [(metric, loss) for metric, loss in zip(event.metrics, event.losses, strict=True) if loss is not None]
+    is_loss = all(math.isclose(metric, loss, rel_tol=_SAME_LOSS) for metric, loss in known)
     return "loss" if event.mode == "max" and is_loss else ""
+
+
+def _kind_of_share(event: MetricFollowed, whole: int) -> str:
+    """Whether it is what was found equal, or all that was not; "share" if neither has been seen."""
+    hits = mistakes = 0
+    for metric, rows, lines in zip(event.metrics, event.rows, event.equal, strict=True):
+        shares = {equal / samples for equal, compared in lines for samples in (compared, rows) if equal <= samples}
+        hits += any(_is_near(metric / whole, share) for share in shares)
+        mistakes += any(_is_near(metric / whole, 1 - share) for share in shares)
+    if hits == mistakes:
+        return "share"
+    are_right = hits > mistakes
+    return ("hits" if are_right else "mistakes") if are_right == (event.mode == "min") else ""
+
+
+def _is_near(metric: float, share: float) -> bool:
+    return math.isclose(metric, share, abs_tol=1e-6)
 
 
 def _is_share(metric: float, rows: int, whole: int) -> bool:
@@ -62,7 +79,13 @@ def _is_share(metric: float, rows: int, whole: int) -> bool:
 
 def _finding(event: MetricFollowed, kind: str, lowered: int) -> Finding:
     rises = event.mode == "min"
-    what = f"a share of {event.rows[-1]:,} samples" if kind == "share" else "the loss of training"
+    samples = f"of {event.rows[-1]:,} samples"
+    what = {
+        "share": f"a share {samples}",
+        "hits": f"the share {samples} that are found right",
+        "mistakes": f"the share {samples} that are found wrong",
+        "loss": "the loss of training",
+    }[kind]
     rates = [rate for rate in event.learning_rates if rate is not None]
     mistakes = "where it is a share of mistakes, the model gets worse on these samples, and the schedule is right"
     return RULE.finding(
@@ -78,8 +101,9 @@ def _finding(event: MetricFollowed, kind: str, lowered: int) -> Finding:
             "losses": [f"{loss:.4g}" for loss in event.losses[:8] if loss is not None],
             "lowered": plural(lowered, "time"),
         },
+        severity="info" if kind == "share" else None,
         notes=(mistakes,) if kind == "share" else (),
-        confidence="medium" if kind == "share" else "high",
+        confidence="high" if kind == "loss" else "medium",
     )
 
 
@@ -177,14 +201,16 @@ RULE = Rule(
     name="plateau-reversed",
     severity="warning",
     title="a schedule takes progress for a standstill, and lowers the rate",
-    observes="What `ReduceLROnPlateau` is given in each call, the mean loss of training since the call before, and how "
-    "many samples were evaluated meanwhile. It is a fault if the metric is a share of these samples that rises in mode "
-    "`min`, or falls in mode `max`, while the loss of training falls; or if it is that very loss, in mode `max`.",
+    observes="What `ReduceLROnPlateau` is given in each call, the mean loss of training since the call before, how "
+    "many samples were evaluated meanwhile, and how many values were found equal. It is a fault if the metric is the "
+    "share of samples found equal that rises in mode `min`, or of the others that falls in mode `max`, while the loss "
+    "of training falls; or if it is that very loss, in mode `max`.",
     why="The schedule never sees anything better than the first value. It lowers the rate every few epochs, although "
     "training goes well, until nothing more is learned.",
     fix='`mode="max"` for what is to rise, such as an accuracy; `mode="min"`, which is the default, for a loss.',
-    fine="A loss of validation that rises, which is what the schedule is there for; metrics that get better and worse; "
-    "shares that hardly change; and a schedule that has not lowered the rate.",
+    fine="A loss of validation, or a share of mistakes, that rises, which is what the schedule is there for; metrics "
+    "that get better and worse; shares that hardly change; and a schedule that has not lowered the rate. A share of "
+    "which nobody saw what was counted, as one that NumPy counts, is an `info`.",
     needs=(BackwardRan, LightStepsCounted, MetricFollowed),
     examine=examine,
     bad=(bad, bad_loss_in_mode_max),

@@ -14,6 +14,8 @@ _MOST_ROWS = 4096
 """Of one tensor, the first: batches have fewer samples."""
 _MOST_WORDS = 1024
 """Of one row, spread over it evenly: so many values of two pictures are never the same by accident."""
+_MOST_AT_HOME = 250_000
+"""Values of a tensor that is brought home whole, since others look at it as well."""
 _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LOOKED_AT = 64
 _UNEVEN, _DIFFERENT = 2, 12
@@ -27,8 +29,16 @@ def row_keys(tensor: torch.Tensor, *, waits: bool = False) -> list[int] | None:
     """
     if (is_remote(tensor) and not waits) or not readable(tensor) or tensor.dim() == 0 or tensor.numel() == 0:
         return None
-    words = _words(tensor if len(tensor) <= _MOST_ROWS else tensor[:_MOST_ROWS])
+    tensor = at_home(tensor) if tensor.numel() <= _MOST_AT_HOME else tensor
+    words = _words(part_that_tells(tensor))
     return words.mv(_weights()[: words.shape[1]]).tolist()
+
+
+def part_that_tells(tensor: torch.Tensor) -> torch.Tensor:
+    """What of a tensor its row keys are computed from, a row for each of its first ones: they are those of the part."""
+    tensor = tensor if len(tensor) <= _MOST_ROWS else tensor[:_MOST_ROWS]
+    rows = tensor if tensor.dim() == 2 else tensor.reshape(tensor.shape[0], -1)
+    return rows[:, :: -(-rows.shape[1] // _MOST_WORDS)] if rows.shape[1] > _MOST_WORDS else rows
 
 
 def tells_apart(tensor: torch.Tensor) -> bool:
@@ -57,11 +67,8 @@ def index_key(index: Any) -> int | None:
     return index if type(index) is int else None
 
 
-def _words(tensor: torch.Tensor) -> torch.Tensor:
-    """The bits of each row, as whole numbers; of a long row, a part of them."""
-    rows = tensor if tensor.dim() == 2 else tensor.reshape(tensor.shape[0], -1)
-    if rows.shape[1] > _MOST_WORDS:
-        rows = rows[:, :: -(-rows.shape[1] // _MOST_WORDS)]
+def _words(rows: torch.Tensor) -> torch.Tensor:
+    """The bits of each row, as whole numbers."""
     rows = at_home(rows)
     if rows.is_floating_point():
         rows = rows.detach().contiguous().view(_WHOLE[rows.dtype.itemsize])

@@ -15,7 +15,7 @@ from torch import nn
 
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.tensor_facts import read_together, readable
+from autograd_doctor.reading.tensor_facts import at_home, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
 
@@ -43,7 +43,7 @@ def is_tokens(tensor: torch.Tensor) -> bool:
         return False
     if max(tensor.shape) <= _FURTHEST + 1:
         return False
-    low, high = read_together(tensor.aminmax())
+    low, high = read_together(at_home(tensor).aminmax())
     return bool(high > 1 and low >= 0)
 
 

@@ -58,9 +58,10 @@ class LiveValue(Value):
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """An accelerator is waited for."""
+        """An accelerator is waited for, once."""
         if self.extremes is None:
             return None
+        self.extremes = self.extremes.cpu()
         low, high = self.extremes.tolist()
         return low, high
 

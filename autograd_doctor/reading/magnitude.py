@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_doctor.reading.tensor_facts import at_home, readable
+from autograd_doctor.reading.tensor_facts import readable
 
 _MOST_ROWS = 256
 _MOST_FEATURES = 256
@@ -57,8 +57,8 @@ def _upper(large: torch.Tensor, small: torch.Tensor) -> float:
     return float(ratios.quantile(_TELLING))
 
 
-def magnitude_of(tensor: torch.Tensor) -> Magnitude | None:
-    """Of some of its values; None where they cannot be read, or where one of them is not finite."""
+def some_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Absolute values of some of its rows and features, left where they lie; None where they cannot be read."""
     if not readable(tensor) or not tensor.numel():
         return None
     if tensor.dim() == 2:
@@ -67,7 +67,12 @@ def magnitude_of(tensor: torch.Tensor) -> Magnitude | None:
     else:
         flat = tensor.reshape(-1)
         values = flat[:: -(-len(flat) // _MOST_VALUES)].unsqueeze(1)
-    values = at_home(values).detach().abs().double()
+    return values.detach().abs()
+
+
+def magnitude_of(some: torch.Tensor) -> Magnitude | None:
+    """some: values of a tensor, on the CPU. None where one of them is not finite."""
+    values = some.double()
     if not bool(torch.isfinite(values).all()):
         return None
     return Magnitude(values.median(dim=0).values, values.amax(dim=0), len(values))

@@ -11,8 +11,12 @@ from msgspec.structs import replace
 
 from autograd_doctor.events.facts import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.reading.subclasses import dispatches, is_leaf, plain_parts
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.subclasses import dispatches, is_leaf, plain_parts, version_of
 
+_AT_HOME: IdentityTable[tuple[int, torch.Tensor]] = IdentityTable()
+"""Copies of what lies on accelerators, each with the version of the tensor, until the end of a step or the tensor's:
+instruments that know nothing of one another look at the same few tensors."""
 _LARGEST = 3e38
 """Of float32, about."""
 
@@ -105,8 +109,26 @@ def is_checkable(tensor: torch.Tensor) -> bool:
 
 def at_home(tensor: torch.Tensor) -> torch.Tensor:
     """The values of a tensor where they can be looked at many times: itself, or a copy, for which an accelerator is
-    waited for once. It is for steps that are looked at closely, and for tensors of a few megabytes."""
-    return tensor.detach().cpu() if is_remote(tensor) else tensor
+    waited for once in a step. It is for steps that are looked at closely, and for tensors of a few megabytes. Nobody
+    may write to it."""
+    if not is_remote(tensor):
+        return tensor
+    known = _AT_HOME.get(tensor)
+    if known is not None and known[0] == version_of(tensor):
+        return known[1]
+    copy = tensor.detach().cpu()
+    came_home(tensor, copy)
+    return copy
+
+
+def came_home(tensor: torch.Tensor, copy: torch.Tensor) -> None:
+    """Whoever asks for the values of a tensor in this step is given this copy, if nobody has written to it."""
+    _AT_HOME.put(tensor, (version_of(tensor), copy))
+
+
+def forget_copies() -> None:
+    """The step is over."""
+    _AT_HOME.clear()
 
 
 def extent(tensor: torch.Tensor) -> torch.Tensor:
@@ -156,10 +178,16 @@ class ComingNorms(NamedTuple):
         return found
 
 
-def norms_to_come(tensors: list[torch.Tensor]) -> ComingNorms:
+def largest_to_come(tensors: list[torch.Tensor]) -> ComingNorms:
+    """Of each tensor the largest absolute value, which is finite if all are."""
+    return norms_to_come(tensors, math.inf)
+
+
+def norms_to_come(tensors: list[torch.Tensor], order: float = 2.0) -> ComingNorms:
     """The same as `norms`, read by whoever can wait for them."""
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
-    values = _in_float32(torch._foreach_norm([part for _, part in parts]) if parts else ())
+    parts = parts if order == 2.0 else [(position, part) for position, part in parts if part.numel()]
+    values = _in_float32(torch._foreach_norm([part for _, part in parts], order) if parts else ())
     return ComingNorms(values, [position for position, _ in parts], len(tensors))
 
 

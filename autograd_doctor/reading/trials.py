@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
+from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.reading.torch_versions import seed_generators
 from autograd_doctor.reading.unnoticed import unnoticed
 
@@ -60,6 +61,6 @@ def apart(a: torch.Tensor, b: torch.Tensor) -> float:
     if a.dtype == torch.bool or a.is_complex():
         return float(not torch.equal(a, b))
     a, b = a.double(), b.double()
-    scale = max(float(a.abs().max()), float(b.abs().max()))
-    difference = float((a - b).abs().max())
+    one, other, difference = read_together([a.abs().max(), b.abs().max(), (a - b).abs().max()])
+    scale = max(one, other)
     return difference / scale if scale > 0 and difference == difference else 0.0

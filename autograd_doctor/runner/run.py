@@ -49,6 +49,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.torch_warnings import TorchWarnings
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import Plan, plan_of_members
 from autograd_doctor.reading.holders import own_modules
@@ -75,8 +76,9 @@ from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory, Devices)
-"""Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn."""
+ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory, Devices, Uploads)
+"""Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn; and would
+have an accelerator waited for more often."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),
     *(RunStarted, ModelAssumed, Noted, ProcessStarted, ProcessEnded, RankJoined, ProgramRaised, RunEnded),

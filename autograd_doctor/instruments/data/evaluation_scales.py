@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -13,9 +15,10 @@ from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwa
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.magnitude import Magnitude, magnitude_of
+from autograd_doctor.reading.magnitude import Magnitude, magnitude_of, some_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -60,6 +63,7 @@ class EvaluationScales(Instrument):
         self,
         site: Site,
         course: Course,
+        late_values: LateValues,
         detail: Detail,
         module_calls: ModuleCalls,
         tensors: Tensors,
@@ -68,6 +72,7 @@ class EvaluationScales(Instrument):
         super().__init__(site)
         self._unused_forwards = unused_forwards
         self._course = course
+        self._late_values = late_values
         self._detail = detail
         self._module_calls = module_calls
         self._tensors = tensors
@@ -101,7 +106,11 @@ class EvaluationScales(Instrument):
         known = self._trained.get(argument)
         if known is None and len(self._trained) >= _MOST_ARGUMENTS:
             return
-        found = magnitude_of(tensor)
+        if (some := some_of(tensor)) is not None:
+            self._late_values.ask(self, [some], lambda values: self._join(argument, magnitude_of(values[0])))
+
+    def _join(self, argument: Argument, found: Magnitude | None) -> None:
+        known = self._trained.get(argument)
         if found is not None and known is None:
             self._trained[argument] = _Trained(found)
         elif found is not None and known is not None and known.magnitude.is_like(found):
@@ -111,9 +120,9 @@ class EvaluationScales(Instrument):
         known = self._evaluated.get((argument, where, with_graph))
         if known is None and len(self._evaluated) < _MOST_ARGUMENTS:
             known = self._evaluated[argument, where, with_graph] = _Evaluated(variable_name(tensor), self._course.steps)
-        found = magnitude_of(tensor) if known is not None and len(known.calls) < _MOST_CALLS else None
-        if known is not None and found is not None:
-            known.calls.append(found)
+        some = some_of(tensor) if known is not None and len(known.calls) < _MOST_CALLS else None
+        if some is not None and known is not None:
+            self._late_values.ask(self, [some], partial(_note_call, known))
 
     def finish(self) -> None:
         """Tell of lines that are off scale for all modules that they evaluate: one fold may be unlike the others."""
@@ -129,6 +138,11 @@ class EvaluationScales(Instrument):
             if {event.module for event in off} == {event.module for event in events}:
                 for event in off:
                     self.emit(event)
+
+
+def _note_call(evaluated: _Evaluated, values: Sequence[torch.Tensor]) -> None:
+    if (found := magnitude_of(values[0])) is not None:
+        evaluated.calls.append(found)
 
 
 def _compared(

@@ -13,6 +13,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Sources
@@ -37,7 +38,8 @@ _MOST_LINES = 200
 
 @dataclass
 class _Layer:
-    """A line at which a layer takes in data, which were made at another. moments: of each step."""
+    """A line at which a layer takes in data, which were made at another. looks: steps in which they were measured.
+    moments: of each of these, as far as they are known."""
 
     operation: str
     name: str
@@ -47,6 +49,7 @@ class _Layer:
     step: int = -1
     normalised: bool = False
     told: bool = False
+    looks: int = 0
     moments: list[tuple[float, float, float, float]] = field(default_factory=list)
 
 
@@ -59,6 +62,7 @@ class FirstLayers(Instrument):
         self,
         site: Site,
         course: Course,
+        late_values: LateValues,
         detail: Detail,
         tensors: Tensors,
         lineage: Lineage,
@@ -68,6 +72,7 @@ class FirstLayers(Instrument):
         super().__init__(site)
         self._sources = sources
         self._course = course
+        self._late_values = late_values
         self._tensors = tensors
         self._lineage = lineage
         self._module_calls = module_calls
@@ -108,9 +113,10 @@ class FirstLayers(Instrument):
         if layer is None or layer.normalised:
             return
         self._fresh.put(output, layer)
-        if layer.step != self._course.steps and len(layer.moments) < _LOOKS:
+        if layer.step != self._course.steps and layer.looks < _LOOKS:
             layer.step = self._course.steps
-            layer.moments.append(_measured(data))
+            layer.looks += 1
+            self._late_values.ask(self, [_moments(data)], lambda values: layer.moments.append(_measured(values[0])))
 
     def _is_data(self, tensor: torch.Tensor) -> bool:
         """Values of the program that nothing which learns has worked on, as numbers rather than as indices."""
@@ -122,6 +128,10 @@ class FirstLayers(Instrument):
         return made is None or made.values == 0
 
     def _step_taken(self, course: Course) -> None:
+        step = course.steps - 1
+        self._late_values.ask(self, [], lambda _: self._tell(step), in_place=True)
+
+    def _tell(self, step: int) -> None:
         for (place, _), layer in self._layers.items():
             if layer.told or layer.normalised or len(layer.moments) < _LOOKS:
                 continue
@@ -129,7 +139,7 @@ class FirstLayers(Instrument):
             means, deviations, lows, highs = zip(*layer.moments, strict=True)
             self.emit(
                 FirstLayerFed(
-                    step=course.steps - 1,
+                    step=step,
                     location=locate(layer.root or place),
                     applied_at=locate(place),
                     operation=layer.operation,
@@ -144,10 +154,15 @@ class FirstLayers(Instrument):
             )
 
 
-def _measured(data: torch.Tensor) -> tuple[float, float, float, float]:
-    """Mean, deviation and extremes, zeros where not all values are finite."""
+def _moments(data: torch.Tensor) -> torch.Tensor:
+    """Mean, deviation and extremes."""
     values = data.double() if data.dtype is torch.float64 else data.float()
     deviation, mean = torch.std_mean(values, correction=0)
-    low, high = torch.aminmax(values)
-    found = float(mean), float(deviation), float(low), float(high)
+    return torch.stack([mean, deviation, *torch.aminmax(values)])
+
+
+def _measured(moments: torch.Tensor) -> tuple[float, float, float, float]:
+    """The same as numbers, zeros where not all values are finite."""
+    mean, deviation, low, high = moments.tolist()
+    found = mean, deviation, low, high
     return found if all(map(math.isfinite, found)) else (0.0, 0.0, 0.0, 0.0)

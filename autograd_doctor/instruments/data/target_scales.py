@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 from typing import ClassVar
 
@@ -12,6 +14,7 @@ from autograd_doctor.events.data import TargetScaleSeen
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
@@ -19,7 +22,7 @@ from autograd_doctor.operations import DISTANCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import at_home, readable
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -47,9 +50,12 @@ class TargetScales(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetScaleSeen,)
 
-    def __init__(self, site: Site, course: Course, lineage: Lineage, tensors: Tensors, sources: Sources) -> None:
+    def __init__(
+        self, site: Site, course: Course, late_values: LateValues, lineage: Lineage, tensors: Tensors, sources: Sources
+    ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._lineage = lineage
         self._tensors = tensors
         self._sources = sources
@@ -85,14 +91,19 @@ class TargetScales(Instrument):
         line = self._lines.get(operation.place)
         if line is not None and line.last_step == self._course.steps:
             return
-        size = _size(given)
+        is_first = line is None
         if line is None:
             if len(self._lines) >= _MOST_LINES:
                 return
-            line = _Line(operation.name, variable_name(wanted), self._course.steps, size)
+            line = _Line(operation.name, variable_name(wanted), self._course.steps, 0.0)
             self._lines[operation.place] = line
-        line.last_step, line.last = self._course.steps, size
-        line.targets.append(_size(wanted))
+        line.last_step = self._course.steps
+        self._late_values.ask(self, [_size(given), _size(wanted)], partial(self._sizes_known, line, is_first=is_first))
+
+    def _sizes_known(self, line: _Line, sizes: Sequence[float], *, is_first: bool) -> None:
+        line.last, target = sizes
+        line.first = line.last if is_first else line.first
+        line.targets.append(target)
 
     def _is_data(self, target: torch.Tensor) -> bool:
         """Whether it is floating-point numbers out of a loader or a larger tensor, and nothing that a model gave."""
@@ -104,6 +115,6 @@ class TargetScales(Instrument):
         return (made is None or not made.values) and bool(self._sources.of(target))
 
 
-def _size(tensor: torch.Tensor) -> float:
+def _size(tensor: torch.Tensor) -> torch.Tensor:
     """The median of its absolute values, to which codes for what is missing, and outliers, are nothing."""
-    return float(at_home(tensor).detach().float().abs().median())
+    return tensor.detach().float().abs().median()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,12 +16,14 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.fingerprint import key_of, part_that_tells, row_keys
 from autograd_doctor.reading.graph_order import are_treated_alike, first_meetings, meet_in_company, values_of
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.subclasses import storage_address
+from autograd_doctor.reading.tensor_facts import is_remote, readable
+from autograd_doctor.reading.transfers import Transfer
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -33,16 +36,24 @@ _MOST_STEPS = 4
 
 
 @dataclass(eq=False, slots=True)
+class _Contents:
+    """What tensors hold. key: the same number for the same, None until somebody asks. parts: what tells it."""
+
+    parts: list[torch.Tensor]
+    key: int | None = None
+
+
+@dataclass(eq=False, slots=True)
 class _Pass:
-    """A pass in training. addresses: where what it was given lies, key: what that holds. outputs: of those that have a
-    graph, in their order, how they were made and what they hold; none where it was given what is learned.
+    """A pass in training. addresses: where what it was given lies, given: what that holds. outputs: of those that have
+    a graph, in their order, how they were made and what they hold; none where it was given what is learned.
     """
 
     module: int
     where: Place | None
     addresses: list[int]
-    key: int
-    outputs: list[tuple[Provenance | None, int]]
+    given: _Contents
+    outputs: list[tuple[Provenance | None, _Contents]]
 
 
 class TwinPassesSeen(Instrument):
@@ -71,7 +82,7 @@ class TwinPassesSeen(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._module_calls = module_calls
-        self._given: tuple[RootBegan, list[torch.Tensor], int] | None = None
+        self._given: tuple[RootBegan, list[torch.Tensor], _Contents] | None = None
         self._passes: list[_Pass] = []
         self._pairs: list[tuple[_Pass, _Pass]] = []
         self._told: dict[tuple[int, Place | None, Place | None], set[int]] = {}
@@ -90,36 +101,40 @@ class TwinPassesSeen(Instrument):
             return
         data = began.given
         if any(tensor.requires_grad for tensor in data):
-            plain = [row_keys(tensor, waits=True) or [] for tensor in data if not tensor.requires_grad and tensor.dim()]
-            self._passes.append(_Pass(began.module, began.where, [], hash(tuple(map(key_of, plain))), []))
+            plain = [tensor for tensor in data if not tensor.requires_grad and _has_rows(tensor)]
+            self._passes.append(_Pass(began.module, began.where, [], _contents(plain), []))
             return
         if not data or data[0].numel() < _LEAST_VALUES:
             return
-        keys = [row_keys(tensor, waits=True) for tensor in data if tensor.dim()]
-        if all(keys):
-            self._given = began, data, hash(tuple(key_of(rows) for rows in keys if rows is not None))
+        with_rows = [tensor for tensor in data if tensor.dim()]
+        if all(map(_has_rows, with_rows)):
+            self._given = began, data, _contents(with_rows)
 
     def _root_passed(self, passed: RootPassed) -> None:
         given, self._given = self._given, None
         call: RootCall = passed.call
         if given is None or given[0].call is not call.call:
             return
-        began, data, key = given
+        began, data, contents = given
         outputs = [
-            (self._tensors.get(each), key_of(row_keys(each, waits=True) or []))
+            (self._tensors.get(each), _contents([each] if _has_rows(each) else []))
             for each in passed.outputs
             if has_graph(each) and each.dim()
         ]
-        new = _Pass(began.module, began.where, list(map(storage_address, data)), key, outputs)
+        new = _Pass(began.module, began.where, list(map(storage_address, data)), contents, outputs)
         for old in self._passes:
             if old.module == new.module and old.outputs and len(old.outputs) == len(new.outputs):
                 self._compare(old, new)
         self._passes.append(new)
 
     def _compare(self, old: _Pass, new: _Pass) -> None:
-        if old.key != new.key:
+        _find_keys([old.given, new.given])
+        if old.given.key != new.given.key:
             self._differ.add((new.module, old.where, new.where))
-        elif _keys(old) == _keys(new):
+            return
+        returned, returned_now = ([each for _, each in one.outputs] for one in (old, new))
+        _find_keys([*returned, *returned_now])
+        if [each.key for each in returned] == [each.key for each in returned_now]:
             self._pairs.append((old, new))
 
     def _backward_began(self, call: BackwardCall) -> None:
@@ -141,10 +156,11 @@ class TwinPassesSeen(Instrument):
         """Whether the code that ran twice for them gave something else to another module: only a part was the same."""
         if old.where is None or old.where != new.where:
             return False
-        keys: dict[Place, set[int]] = {}
+        keys: dict[Place, set[int | None]] = {}
+        _find_keys([each.given for each in self._passes])
         for each in self._passes:
             if each.where is not None and each.where[0] is old.where[0]:
-                keys.setdefault(each.where, set()).add(each.key)
+                keys.setdefault(each.where, set()).add(each.given.key)
         return any(len(given) > 1 for given in keys.values())
 
     def _tell(self, old: _Pass, new: _Pass, backward: int, *, same: bool) -> None:
@@ -175,8 +191,27 @@ class TwinPassesSeen(Instrument):
         self._passes, self._pairs = [], []
 
 
-def _keys(each: _Pass) -> list[int]:
-    return [key for _, key in each.outputs]
+def _has_rows(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 0 and tensor.numel() > 0 and readable(tensor)
+
+
+def _contents(tensors: Sequence[torch.Tensor]) -> _Contents:
+    """What lies on an accelerator is copied there: hardly any passes are compared with others."""
+    contents = _Contents([part_that_tells(tensor.detach()) for tensor in tensors])
+    if any(map(is_remote, tensors)):
+        contents.parts = [part.clone() for part in contents.parts]
+    else:
+        _find_keys([contents])
+    return contents
+
+
+def _find_keys(contents: Sequence[_Contents]) -> None:
+    """Read all in one go."""
+    unknown = [each for each in contents if each.key is None]
+    parts = iter(Transfer([part for each in unknown for part in each.parts]).values())
+    for each in unknown:
+        each.key = hash(tuple(key_of(row_keys(next(parts)) or []) for _ in each.parts))
+        each.parts = []
 
 
 def _are_compared(walk: GraphWalk, one: Provenance, other: Provenance) -> bool:

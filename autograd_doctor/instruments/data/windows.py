@@ -108,7 +108,7 @@ def _is_read(tensor: torch.Tensor) -> bool:
 
 
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
-    return at_home(tensor) if is_remote(tensor) else tensor.detach().clone()
+    return at_home(tensor).detach() if is_remote(tensor) else tensor.detach().clone()
 
 
 def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int | None] | None:

@@ -42,10 +42,11 @@ class ClippedObjectives(LossQuery):
         self._told = 0
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
-        if self._told >= _MOST_TOLD or len(roots) != 1 or self._may_climb(call):
+        if self._told >= _MOST_TOLD or len(roots) != 1:
             return
-        for op, sign in _terms(roots[0]):
-            if sign == _CHOICES[op.name] and _is_clipped(op):
+        found = [(op, sign) for op, sign in _terms(roots[0]) if sign == _CHOICES[op.name] and _is_clipped(op)]
+        if found and not self._may_climb(call):
+            for op, sign in found:
                 self._told += 1
                 self.emit(
                     ObjectiveMinimised(

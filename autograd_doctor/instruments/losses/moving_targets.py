@@ -136,8 +136,8 @@ class MovingTargets(Instrument):
             return False
         if factor.is_complex():
             return False
-        low, high = torch.aminmax(factor.detach().float()) if factor.dtype != torch.bool else (0, 1)
-        return bool(low >= 0) and bool(high <= 1)
+        values = factor.detach().float()
+        return factor.dtype is torch.bool or bool(((values >= 0) & (values <= 1)).all())
 
     def _is_data(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)

@@ -15,6 +15,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns, GradientsSeen
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.layers import before_layers
@@ -97,10 +98,17 @@ class Activations(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (UnitsCounted, SaturationMeasured)
 
     def __init__(
-        self, site: Site, course: Course, parameters: Parameters, lineage: Lineage, backward_runs: BackwardRuns
+        self,
+        site: Site,
+        course: Course,
+        late_values: LateValues,
+        parameters: Parameters,
+        lineage: Lineage,
+        backward_runs: BackwardRuns,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._parameters = parameters
         self._lineage = lineage
         self._backward_runs = backward_runs
@@ -185,15 +193,19 @@ class Activations(Instrument):
         step = course.steps - 1
         rectifiers = [(key, each) for key, each in self._rectifiers.items() if each.step == step]
         squashers = [(key, each) for key, each in self._squashers.items() if each.counts]
-        for (key, rectifier), (silent, lost) in zip(
-            rectifiers, read_together([rectifier.counts() for _, rectifier in rectifiers]), strict=True
-        ):
-            self._tell_units(key, rectifier, int(silent), int(lost))
-        found = read_together([each.summed() for _, each in squashers])
-        for (key, squasher), numbers in zip(squashers, found, strict=True):
+        parts = [*(each.counts() for _, each in rectifiers), *(each.summed() for _, each in squashers)]
+        for _, squasher in squashers:
             squasher.counts.clear()
             squasher.ranges.clear()
-            self._tell_flatness(key, squasher, numbers)
+
+        def tell(values: Sequence[torch.Tensor]) -> None:
+            units, flatness = values[: len(rectifiers)], values[len(rectifiers) :]
+            for (key, rectifier), (silent, lost) in zip(rectifiers, read_together(units), strict=True):
+                self._tell_units(key, rectifier, int(silent), int(lost))
+            for (key, squasher), numbers in zip(squashers, read_together(flatness), strict=True):
+                self._tell_flatness(key, squasher, numbers)
+
+        self._late_values.ask(self, parts, tell, in_place=True)
 
     def _filled_at(self, parameters: Sequence[int]) -> dict[int, Location]:
         """The lines that gave these parameters, and others of their modules, as a bias, their first values."""

@@ -7,6 +7,7 @@ program makes flows into what the same call makes next.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -16,13 +17,14 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import CarriedValueMeasured
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.operation_kinds import OVERWRITES, STAYS_FINITE
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import next_order
-from autograd_doctor.reading.tensor_facts import read_together, readable
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -62,9 +64,18 @@ class CarriedValues(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (CarriedValueMeasured,)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, tensors: Tensors, lineage: Lineage) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        late_values: LateValues,
+        parameters: Parameters,
+        tensors: Tensors,
+        lineage: Lineage,
+    ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._parameters = parameters
         self._tensors = tensors
         self._lineage = lineage
@@ -175,12 +186,18 @@ class CarriedValues(Instrument):
         looked = [(bit, value) for bit, value in self._values.items() if value.sizes]
         if not looked:
             return
-        sizes = read_together([torch.stack(value.sizes).amax() for _, value in looked])
-        given = iter(read_together([torch.stack(value.given).amax() for _, value in looked if value.given]))
-        for (bit, value), size in zip(looked, sizes, strict=True):
-            self._tell(bit, value, size, next(given) if value.given else None)
+        sizes = [torch.stack(value.sizes).amax() for _, value in looked]
+        given = {bit: torch.stack(value.given).amax() for bit, value in looked if value.given}
+        for _, value in looked:
             value.sizes.clear()
             value.given.clear()
+
+        def tell(values: Sequence[float]) -> None:
+            known = dict(zip(given, values[len(sizes) :], strict=True))
+            for (bit, value), size in zip(looked, values, strict=False):
+                self._tell(bit, value, size, known.get(bit))
+
+        self._late_values.ask(self, [*sizes, *given.values()], tell, in_place=True)
 
     def _tell(self, bit: int, value: _Value, size: float, given: float | None) -> None:
         if not math.isfinite(size) or (value.told is not None and _alike(size, value.told)):

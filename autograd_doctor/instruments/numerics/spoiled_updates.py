@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled, norms
+from autograd_doctor.reading.provenance import Provenance
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, largest_to_come
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
+
+
+@dataclass(eq=False, slots=True)
+class _Met:
+    """What an optimizer works on. made: of each gradient, how it was made. is_sound: whether nothing of it is spoiled,
+    as soon as that is known."""
+
+    held: list[torch.Tensor]
+    made: list[Provenance | None]
+    is_sound: bool | None = None
 
 
 class SpoiledUpdates(Instrument):
@@ -32,15 +47,17 @@ class SpoiledUpdates(Instrument):
         self,
         site: Site,
         course: Course,
+        late_values: LateValues,
         detail: Detail,
         tensors: Tensors,
         nonfinite: NonFinite,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._tensors = tensors
         self._nonfinite = nonfinite
-        self._sound: list[torch.Tensor] = []
+        self._met: _Met | None = None
         self._said = False
 
     def connect(self, signals: Signals) -> None:
@@ -58,53 +75,65 @@ class SpoiledUpdates(Instrument):
 
     def _look(self, call: StepCall) -> None:
         """What the optimizer is about to work on: gradients, those of a closure if it was given one, and parameters."""
-        self._sound = []
+        self._met = None
         if self._said:
             return
         held = [parameter for parameter in parameters_of(call.optimizer) if parameter.grad is not None]
         gradients = [parameter.grad for parameter in held if parameter.grad is not None]
-        spoiled = _spoiled([*gradients, *held])
-        if not spoiled:
-            self._sound = held
-        elif any(spoiled[0] is gradient for gradient in gradients):
-            self._tell_of_gradient(spoiled[0])
+        self._met = met = _Met(held, [self._tensors.get(gradient) for gradient in gradients])
+        sizes = largest_to_come([*gradients, *held])
 
-    def _tell_of_gradient(self, spoiled: torch.Tensor) -> None:
+        def known(values: Sequence[float]) -> None:
+            spoiled = [not math.isfinite(size) for size in sizes.put_together(values)]
+            met.is_sound = not any(spoiled)
+            if True in spoiled[: len(gradients)]:
+                self._tell_of_gradient(met.made[spoiled.index(True)])
+
+        self._late_values.ask(self, sizes.parts, known, in_place=True)
+
+    def _tell_of_gradient(self, made: Provenance | None) -> None:
         """What a backward has spoiled is told of by itself; this is about what the program did to gradients.
 
         A gradient that was spoiled before any operation came out of a backward like that.
         """
         self._nonfinite.settle()
-        made = self._tensors.get(spoiled)
-        if made is not None and made.origin is not None and made.origin.operation is not None:
+        if not self._said and made is not None and made.origin is not None and made.origin.operation is not None:
             self._said = True
             self.emit(made.origin.event(self._course.steps, "gradient"))
 
     def _moved(self, call: StepCall) -> None:
         """The optimizer has moved the parameters: at its end, or before it calls its closure again."""
-        sound, self._sound = self._sound, []
-        running = self._course.step_of(call.optimizer) if sound else None
-        spoiled = _spoiled(sound) if running is not None and not running.skipped else []
-        if not spoiled:
+        met, self._met = self._met, None
+        running = self._course.step_of(call.optimizer) if met is not None and met.is_sound is not False else None
+        if met is None or running is None or running.skipped:
             return
-        self._said = True
-        first = spoiled[0]
-        name = self._tensors.describe(first).name
-        gradients = [describe(first.grad, name=f"{name}.grad" if name else "")] if first.grad is not None else []
+        held, sizes = met.held, largest_to_come(met.held)
+        step, where, operation = self._course.steps, here(), f"{type(call.optimizer).__name__}.step"
+
+        def known(values: Sequence[float]) -> None:
+            spoiled = [each for each, size in zip(held, sizes.put_together(values), strict=True) if _is_bad(size)]
+            if met.is_sound and spoiled and not self._said:
+                self._said = True
+                self._tell(spoiled[0], step, where, operation)
+
+        self._late_values.ask(self, sizes.parts, known, in_place=True)
+
+    def _tell(self, parameter: torch.Tensor, step: int, where: Location | None, operation: str) -> None:
+        """What is known some time later: the parameter is still spoiled, its gradient may be gone."""
+        facts, gradient = self._tensors.describe(parameter), parameter.grad
+        name = f"{facts.name}.grad" if facts.name else ""
         self.emit(
             NonFiniteProduced(
-                step=self._course.steps,
-                operation=f"{type(call.optimizer).__name__}.step",
-                location=here(),
-                output=self._tensors.describe(first),
-                operands=gradients,
-                rows=bad_rows(first),
+                step=step,
+                operation=operation,
+                location=where,
+                output=facts,
+                operands=[describe(gradient, name=name)] if gradient is not None else [],
+                rows=bad_rows(parameter),
                 reached="parameter",
             )
         )
 
 
-def _spoiled(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Those that hold NaN or Inf. The square of a large number overflows, so that norms only tell where to look."""
-    suspects = (tensor for tensor, norm in zip(tensors, norms(tensors), strict=True) if not math.isfinite(norm))
-    return [tensor for tensor in suspects if is_spoiled(tensor)]
+def _is_bad(size: float) -> bool:
+    return not math.isfinite(size)

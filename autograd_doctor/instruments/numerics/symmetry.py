@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,12 +13,13 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import UnitsAlike
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
@@ -42,10 +44,17 @@ class Symmetry(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (UnitsAlike,)
 
     def __init__(
-        self, site: Site, course: Course, parameters: Parameters, optimizers: Optimizers, lineage: Lineage
+        self,
+        site: Site,
+        course: Course,
+        late_values: LateValues,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        lineage: Lineage,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
         self._lineage = lineage
@@ -59,21 +68,23 @@ class Symmetry(Instrument):
         if number not in self._suspects:
             held = parameters_of(call.optimizer)
             self._suspects[number] = [_Suspect(weakref.ref(weight)) for weight in held if _is_matrix(weight)]
-        if self._suspects[number]:
-            self._suspects[number] = [suspect for suspect in self._suspects[number] if self._stays_alike(suspect)]
+        living = [(suspect, weight) for suspect in self._suspects[number] if (weight := suspect.weight()) is not None]
+        looks = [_look(weight, rows=weight.shape[0] if suspect.steps else 2) for suspect, weight in living]
+        suspects = [suspect for suspect, _ in living]
 
-    def _stays_alike(self, suspect: _Suspect) -> bool:
+        def known(values: Sequence[torch.Tensor]) -> None:
+            pairs = zip(suspects, read_together(values), strict=True)
+            self._suspects[number] = [each for each, found in pairs if self._stays_alike(each, *found)]
+
+        self._late_values.ask(self, looks, known, in_place=True)
+
+    def _stays_alike(self, suspect: _Suspect, is_alike: bool, taught_alike: bool, is_taught: bool) -> bool:
         """Whether it is to be followed further."""
+        if not (is_alike and taught_alike):
+            return False
+        suspect.steps += is_taught
         weight = suspect.weight()
-        if weight is None or not _rows_are_equal(weight):
-            return False
-        gradient = weight.grad
-        if gradient is None:
-            return True
-        if not readable(gradient) or not _rows_are_equal(gradient):
-            return False
-        suspect.steps += bool(gradient.any())
-        if suspect.steps < _LOOKS:
+        if suspect.steps < _LOOKS or weight is None:
             return True
         self._tell(weight)
         return False
@@ -96,8 +107,20 @@ def _is_matrix(weight: torch.Tensor) -> bool:
     return weight.dim() > 1 and weight.shape[0] > 1 and weight.numel() > weight.shape[0] and readable(weight)
 
 
-def _rows_are_equal(values: torch.Tensor) -> bool:
-    """Up to rounding, which depends on where in a matrix a number is computed. The first two tell for nearly all."""
+def _look(weight: torch.Tensor, rows: int) -> torch.Tensor:
+    """Whether the first rows of a weight are equal, those of its gradient, and whether that is anything but zero.
+
+    Of nearly all weights two rows tell.
+    """
+    gradient = weight.grad
+    if gradient is None or not readable(gradient):
+        told = torch.tensor([gradient is None, False], device="cpu").to(weight.device, non_blocking=True)
+        return torch.cat([_rows_are_equal(weight[:rows]).reshape(1), told])
+    taught = gradient.any()
+    return torch.stack([_rows_are_equal(weight[:rows]), _rows_are_equal(gradient[:rows]), taught])
+
+
+def _rows_are_equal(values: torch.Tensor) -> torch.Tensor:
+    """Up to rounding, which depends on where in a matrix a number is computed: a truth value, left where they lie."""
     rows = values.detach()
-    most = _ROUNDING * float(rows[0].abs().max())
-    return float((rows[0] - rows[1]).abs().max()) <= most and float((rows - rows[:1]).abs().max()) <= most
+    return (rows - rows[:1]).abs().max() <= _ROUNDING * rows[0].abs().max()

@@ -157,7 +157,7 @@ class BackwardRuns(Instrument):
             return
         made = self._tensors.get(root)
         where = place()
-        is_late = not self._detail.closely and is_single(root) and is_remote(root)
+        is_late = is_single(root) and is_remote(root)
         facts = describe(
             root,
             name=self._name(root, where),
@@ -185,9 +185,11 @@ class BackwardRuns(Instrument):
         return name
 
     def _follow_gradients(self, call: BackwardCall) -> None:
-        """Hook the nodes when nobody else differentiates any more."""
+        """Hook the nodes when nobody else differentiates any more, unless the loss is spoiled as far as is known."""
         run = self._run
         if run is None or run.root.nan + run.root.inf or self._spoiled_backwards >= _MOST_SPOILED:
+            return
+        if run.late and run.made is not None and run.made.origin is not None:
             return
         if self._detail.closely:
             run.gradients.attach()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.reading.tensor_facts import is_remote
+from autograd_doctor.reading.tensor_facts import forget_copies, is_remote
 from autograd_doctor.reading.transfers import Transfer, values_at_hand
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -78,6 +78,7 @@ class LateValues(Instrument):
             self._receive()
 
     def _step_ended(self, call: StepCall) -> None:
+        forget_copies()
         self._receive()
         self._send()
 

@@ -30,9 +30,10 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.spine import detail
-from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.rules import all_rules
 
 Step = Callable[[], None]
 
@@ -190,16 +191,17 @@ def under_the_doctor(policy: Mapping[str, int]) -> Iterator[None]:
 
     session = Session(forget)
     with patch.multiple(detail, **policy):
-        session.attach(needed_for(event.__name__ for rule in _checked() for event in rule.needs))
+        session.attach(checked_instruments())
         try:
             yield
         finally:
             session.close()
 
 
-def _checked() -> list[Rule]:
-    """The rules of a check: those of a profile have instruments of their own."""
-    return [rule for rule in all_rules() if not rule.profiles]
+def checked_instruments() -> list[type[Instrument]]:
+    """Those of a check of all rules: a profile has instruments of its own."""
+    checked = [rule for rule in all_rules() if not rule.profiles]
+    return needed_for(event.__name__ for rule in checked for event in rule.needs)
 
 
 SETTLING = 40

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from overhead import checked_instruments
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.instruments.session import Session, all_instruments
+from autograd_doctor.instruments.session import Session
 from autograd_doctor.signals.attention import Attention
 from tests.stand_in import device
 
@@ -174,7 +175,7 @@ def counted(make: Callable[[], Step], steps: int) -> Counted:
     """What the doctor waits for in the first steps of a program."""
     by_itself = [len(stacks) for stacks, _ in _run(make, steps, None)]
     session = Session(_forget)
-    session.attach(all_instruments())
+    session.attach(checked_instruments())
     try:
         found = list(_run(make, steps, session))
     finally:

@@ -24,6 +24,7 @@ from autograd_doctor.command.options import (
     WHAT,
     AddIgnore,
     Against,
+    Arguments,
     Baseline,
     Color,
     Config,
@@ -31,7 +32,9 @@ from autograd_doctor.command.options import (
     ExtendSelect,
     FailOn,
     Ignore,
+    IsModule,
     Isolated,
+    MaxSeconds,
     MinSteps,
     NoIgnores,
     OneTarget,
@@ -40,7 +43,11 @@ from autograd_doctor.command.options import (
     PruneBaseline,
     Python,
     SaveTrace,
+    Script,
+    Seconds,
     Select,
+    Sets,
+    Steps,
     StrictBaseline,
     TextFormat,
     TextOrJson,
@@ -129,29 +136,13 @@ def _print_version(wanted: bool) -> None:
 @app.command(cls=_Check, context_settings=_TARGET_FIRST)
 def check(
     ctx: Context,
-    script: Annotated[
-        str | None,
-        Argument(
-            metavar="SCRIPT",
-            help="A Python program, a notebook, `MODULE:FUNCTION`, or a module with `-m`.",
-            show_default=False,
-        ),
-    ] = None,
-    arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program unchanged.")] = None,
-    is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
-    sets: Annotated[
-        list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="An argument for `MODULE:FUNCTION`; repeatable."),
-    ] = None,
-    steps: Annotated[
-        int | None, Option(metavar="N", help="Minimum number of optimizer steps to watch.", rich_help_panel=HOW_LONG)
-    ] = None,
-    seconds: Annotated[
-        float | None, Option(metavar="S", help="Minimum seconds of training to watch.", rich_help_panel=HOW_LONG)
-    ] = None,
-    max_seconds: Annotated[
-        float | None, Option(metavar="S", help="Maximum seconds of training to watch.", rich_help_panel=HOW_LONG)
-    ] = None,
+    script: Script = None,
+    arguments: Arguments = None,
+    is_module: IsModule = False,
+    sets: Sets = None,
+    steps: Steps = None,
+    seconds: Seconds = None,
+    max_seconds: MaxSeconds = None,
     batches_per_epoch: Annotated[
         int | None,
         Option(

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Context, Option
+from typer import Argument, Context, Option
 
 from autograd_doctor.command import completion
 
@@ -31,6 +31,29 @@ class TextFormat(StrEnum):
     JSON = "json"
 
 
+Script = Annotated[
+    str | None,
+    Argument(
+        metavar="SCRIPT",
+        help="A Python program, a notebook, `MODULE:FUNCTION`, or a module with `-m`.",
+        show_default=False,
+    ),
+]
+Arguments = Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program unchanged.")]
+IsModule = Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")]
+Sets = Annotated[
+    list[str] | None,
+    Option("--set", metavar="NAME=VALUE", help="An argument for `MODULE:FUNCTION`; repeatable."),
+]
+Steps = Annotated[
+    int | None, Option(metavar="N", help="Minimum number of optimizer steps to watch.", rich_help_panel=HOW_LONG)
+]
+Seconds = Annotated[
+    float | None, Option(metavar="S", help="Minimum seconds of training to watch.", rich_help_panel=HOW_LONG)
+]
+MaxSeconds = Annotated[
+    float | None, Option(metavar="S", help="Maximum seconds of training to watch.", rich_help_panel=HOW_LONG)
+]
 Select = Annotated[
     list[str] | None,
     Option(

@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
-from typer import Argument, Context, Option
+from typer import Context
 
 from autograd_doctor.command.options import (
-    HOW_LONG,
+    Arguments,
     Color,
     Config,
+    IsModule,
     Isolated,
+    MaxSeconds,
     OutputFile,
     OutputFormat,
     Python,
     SaveTrace,
+    Script,
+    Seconds,
+    Sets,
+    Steps,
     request,
 )
+from autograd_doctor.mistakes import Mistake
 
 
 def profile(
     ctx: Context,
-    script: Annotated[
-        str,
-        Argument(
-            metavar="SCRIPT",
-            help="A Python program, a notebook, `MODULE:FUNCTION`, or a module with `-m`.",
-            show_default=False,
-        ),
-    ],
-    arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program unchanged.")] = None,
-    is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
-    sets: Annotated[
-        list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="An argument for `MODULE:FUNCTION`; repeatable."),
-    ] = None,
-    steps: Annotated[
-        int | None, Option(metavar="N", help="Minimum number of optimizer steps to watch.", rich_help_panel=HOW_LONG)
-    ] = None,
-    seconds: Annotated[
-        float | None, Option(metavar="S", help="Minimum seconds of training to watch.", rich_help_panel=HOW_LONG)
-    ] = None,
-    max_seconds: Annotated[
-        float | None, Option(metavar="S", help="Maximum seconds of training to watch.", rich_help_panel=HOW_LONG)
-    ] = None,
+    script: Script = None,
+    arguments: Arguments = None,
+    is_module: IsModule = False,
+    sets: Sets = None,
+    steps: Steps = None,
+    seconds: Seconds = None,
+    max_seconds: MaxSeconds = None,
     python: Python = None,
     output_format: OutputFormat = None,
     output_file: OutputFile = None,
@@ -63,5 +52,7 @@ def profile(
     """
     from autograd_doctor.command import checking
 
+    if script is None:
+        raise Mistake("which program? `doctor profile train.py` measures one")
     asked = request(ctx, script, arguments or [], is_module=is_module, sets=sets or [])
     raise typer.Exit(checking.check(asked._replace(profiles=True)))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from textwrap import dedent
 from zlib import crc32
 
@@ -128,6 +129,18 @@ TRAINING = """
 """
 
 
+CLOSELY = {
+    "plain_loop": 4,
+    "scaler": 6,
+    "gan": 4,
+    "micro_batches": 12,
+    "transformer": 4,
+    "nan_in_light_steps": 4,
+}
+"""Of the programs of `benchmarks/waits.py`, how often half of their steps that are looked at closely may wait. Trials,
+of which each is made once, come on top."""
+
+
 def test_no_step_waits_more_often_than_its_kind_may() -> None:
     """In another process, since a device of that name is there for good once it is."""
     told = subprocess.run(
@@ -138,11 +151,12 @@ def test_no_step_waits_more_often_than_its_kind_may() -> None:
         check=True,
     )
     waits: dict[str, dict[str, list[int]]] = json.loads(told.stdout)
-    assert len(waits) >= 5
+    assert waits.keys() == CLOSELY.keys()
     for program, by_kind in waits.items():
         assert len(by_kind["light"]) > 20
-        most = {kind: max(found, default=0) for kind, found in by_kind.items()}
-        assert most["light"] == 0, program
+        assert max(by_kind["light"]) == 0, program
+        assert max(by_kind["recorded"]) <= (2 if program == "gan" else 0), program
+        assert median(by_kind["closely"]) <= CLOSELY[program], program
 
 
 @pytest.mark.parametrize(("code", "name"), [("AD701", "bad"), ("AD704", "bad"), ("AD710", "bad_buffers_left_behind")])

@@ -214,6 +214,38 @@ def test_a_loader_that_collates_onto_the_accelerator_is_healthy() -> None:
     assert "AD701" in report.checks.ran
 
 
+def test_what_held_the_memory_that_ran_out_is_told() -> None:
+    report = check("""
+        import torch
+        from torch import nn
+
+        from tests.stand_in import device as stand_in
+
+        torch.manual_seed(0)
+        layers = nn.ModuleList([nn.Linear(64, 64) for _ in range(8)]).to("stand_in")
+        optimizer = torch.optim.Adam(layers.parameters(), lr=0.001)
+        stand_in.limit_memory(stand_in.memory_allocated() + 4_000_000)
+        for size in [32] * 6 + [4096] * 6:
+            hidden = torch.randn(size, 64, device="stand_in")
+            for layer in layers:
+                hidden = torch.tanh(layer(hidden))
+            loss = hidden.square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    (finding,) = report.findings
+    assert finding.code == "AD513", summary(report)
+    parameters = 8 * (64 * 64 + 64) * 4
+    assert (finding.evidence["parameter_bytes"], finding.evidence["optimizer_bytes"]) == (parameters, 2 * parameters)
+    saved, asked = finding.evidence["saved_bytes"], finding.evidence["asked_bytes"]
+    assert asked == 4096 * 64 * 4
+    assert isinstance(saved, int)
+    assert saved > 2_000_000
+    assert "checkpoint" in finding.help
+    assert any("tanh" in related.message for related in finding.related)
+
+
 SLICES = """
     import torch
     from torch import nn

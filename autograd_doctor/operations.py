@@ -33,6 +33,8 @@ PICKS = frozenset({"__getitem__", "gather", "take_along_dim"})
 LOOK_UPS = TAKES | PICKS
 VIEWS = frozenset({"flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"})
 """The most usual of those that give values another shape."""
+UPLOADS = frozenset({"cuda", "to"})
+"""Operations by which programs bring tensors to an accelerator."""
 REARRANGEMENTS = frozenset({
     "T", "__getitem__", "bfloat16", "broadcast_tensors", "broadcast_to", "chunk", "clone", "contiguous", "cpu", "cuda",
     "double", "expand", "expand_as", "flatten", "flip", "float", "gather", "half", "index_select", "mT",

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from textwrap import dedent
 from zlib import crc32
 
@@ -128,6 +129,18 @@ TRAINING = """
 """
 
 
+CLOSELY = {
+    "plain_loop": 4,
+    "scaler": 6,
+    "gan": 4,
+    "micro_batches": 12,
+    "transformer": 4,
+    "nan_in_light_steps": 4,
+}
+"""Of the programs of `benchmarks/waits.py`, how often half of their steps that are looked at closely may wait. Trials,
+of which each is made once, come on top."""
+
+
 def test_no_step_waits_more_often_than_its_kind_may() -> None:
     """In another process, since a device of that name is there for good once it is."""
     told = subprocess.run(
@@ -138,11 +151,12 @@ def test_no_step_waits_more_often_than_its_kind_may() -> None:
         check=True,
     )
     waits: dict[str, dict[str, list[int]]] = json.loads(told.stdout)
-    assert len(waits) >= 5
+    assert waits.keys() == CLOSELY.keys()
     for program, by_kind in waits.items():
         assert len(by_kind["light"]) > 20
-        most = {kind: max(found, default=0) for kind, found in by_kind.items()}
-        assert most["light"] == 0, program
+        assert max(by_kind["light"]) == 0, program
+        assert max(by_kind["recorded"]) <= (2 if program == "gan" else 0), program
+        assert median(by_kind["closely"]) <= CLOSELY[program], program
 
 
 @pytest.mark.parametrize(("code", "name"), [("AD701", "bad"), ("AD704", "bad"), ("AD710", "bad_buffers_left_behind")])
@@ -198,6 +212,38 @@ def test_a_loader_that_collates_onto_the_accelerator_is_healthy() -> None:
     assert_healthy(report)
     assert "AD704" in report.checks.skipped
     assert "AD701" in report.checks.ran
+
+
+def test_what_held_the_memory_that_ran_out_is_told() -> None:
+    report = check("""
+        import torch
+        from torch import nn
+
+        from tests.stand_in import device as stand_in
+
+        torch.manual_seed(0)
+        layers = nn.ModuleList([nn.Linear(64, 64) for _ in range(8)]).to("stand_in")
+        optimizer = torch.optim.Adam(layers.parameters(), lr=0.001)
+        stand_in.limit_memory(stand_in.memory_allocated() + 4_000_000)
+        for size in [32] * 6 + [4096] * 6:
+            hidden = torch.randn(size, 64, device="stand_in")
+            for layer in layers:
+                hidden = torch.tanh(layer(hidden))
+            loss = hidden.square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    (finding,) = report.findings
+    assert finding.code == "AD513", summary(report)
+    parameters = 8 * (64 * 64 + 64) * 4
+    assert (finding.evidence["parameter_bytes"], finding.evidence["optimizer_bytes"]) == (parameters, 2 * parameters)
+    saved, asked = finding.evidence["saved_bytes"], finding.evidence["asked_bytes"]
+    assert asked == 4096 * 64 * 4
+    assert isinstance(saved, int)
+    assert saved > 2_000_000
+    assert "checkpoint" in finding.help
+    assert any("tanh" in related.message for related in finding.related)
 
 
 SLICES = """

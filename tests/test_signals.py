@@ -191,7 +191,9 @@ def test_instruments_that_read_others_hear_after_them():
     heard = [listener.owner for listener in recorded.session.signals.backward.began.listeners]
     recorded.session.close()
     names = [type(owner).__name__ for owner in heard]
-    assert names == ["Detail", "Ledger", "Course"], "the course counts a backward when all others have seen it begin"
+    assert names == ["LateValues", "Detail", "Ledger", "Course"], (
+        "the course counts a backward when all others have seen it begin"
+    )
 
 
 def test_who_has_left_hears_nothing():

@@ -61,6 +61,37 @@ class OperationFailed(Event, frozen=True):
     module: str = ""
 
 
+class SavedAt(Struct, frozen=True):
+    """What the operations of a line have saved for the backward. step: of the oldest of them."""
+
+    operation: str
+    location: Location | None
+    bytes: int
+    tensors: int
+    step: int
+
+
+class MemoryRanOut(Event, frozen=True):
+    """The program died because a device had no memory left for what it asked for: what held it at that moment.
+
+    asked: bytes that were asked for, None if the error does not tell. allocated: bytes of all tensors on accelerators,
+    None where there is none in use. saved: for the backward, by the lines whose operations were recorded, those that
+    hold most first; saved_bytes: of all. older_bytes: of these, what operations of earlier steps saved. other_bytes:
+    of tensors that the program holds besides.
+    """
+
+    device: str
+    asked: int | None
+    allocated: int | None
+    parameters: int
+    gradients: int
+    optimizer_state: int
+    saved_bytes: int
+    older_bytes: int
+    other_bytes: int
+    saved: list[SavedAt]
+
+
 class FunctionJudged(Event, frozen=True):
     """A custom `autograd.Function` was put through gradcheck on the inputs it met, cut to a small size.
 

@@ -11,11 +11,11 @@ from functools import cache
 from typing import TypeVar
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed
+from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed, InstrumentLimited
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
 from autograd_doctor.instruments.outbox import Outbox
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.reading.torch_versions import packing_watched
+from autograd_doctor.reading.torch_versions import is_late, packing_watched
 from autograd_doctor.signals import Signals
 from autograd_doctor.wording import first_line
 
@@ -159,9 +159,22 @@ class Session:
         )
 
     def failed(self, owner: object, look: str, error: Exception) -> None:
-        """State, once for each look, that one of ours failed: an instrument, or what goes by a name."""
+        """State, once for each look, that one of ours failed: an instrument, or what goes by a name.
+
+        Where the device could do no more it is blind, and not broken.
+        """
         instrument = owner.name if isinstance(owner, Instrument) else str(owner)
         if (instrument, look) not in self._failures:
             self._failures.add((instrument, look))
+            if reason := _of_the_device(error):
+                self.emit(InstrumentLimited(step=self.step, instrument=instrument, reason=reason))
+                return
             said = f"{type(error).__name__}: {first_line(str(error))}"
             self.emit(InstrumentFailed(step=self.step, instrument=instrument, look=look, error=said))
+
+
+def _of_the_device(error: Exception) -> str:
+    """What kept a look from its work where it is no mistake of its own."""
+    if type(error).__name__ == "OutOfMemoryError":
+        return "there was no memory left for a look of its own"
+    return "the accelerator had failed before" if is_late(error) else ""

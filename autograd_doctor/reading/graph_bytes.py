@@ -58,6 +58,20 @@ def activations_of(nodes: Iterable[Any]) -> Iterator[tuple[Any, int]]:
                 yield node, saved
 
 
+def savers(roots: Iterable[torch.Tensor]) -> Iterator[tuple[Any, int, int]]:
+    """Each storage that the graphs of `roots` keep, but parameters: a node that saved it, its address, its bytes."""
+    walk = _Walk()
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        walk.run(map(node_of, roots))
+        met: set[int] = set()
+        for node in walk.nodes.values():
+            for tensor in saved_by(node):
+                for address, size in storages_of(tensor):
+                    if address not in met and not walk.is_excluded(address):
+                        met.add(address)
+                        yield node, address, size
+
+
 def saved_by(node: Any) -> Iterator[torch.Tensor]:
     """The tensors that a node keeps for its backward, as packed; none after a backward has freed them."""
     yield from _tensors(_saved(node)[0])
@@ -90,6 +104,9 @@ class _Walk:
         self.exclude(tensor)
         if has_graph(tensor):
             self._beyond[id(tensor.grad_fn)] = tensor.grad_fn
+
+    def is_excluded(self, storage: int) -> bool:
+        return storage in self._excluded
 
     def exclude(self, tensor: torch.Tensor) -> None:
         self._excluded.update(address for address, _ in storages_of(tensor))

@@ -5,6 +5,7 @@ Everything else may rely on the oldest release that `pyproject.toml` allows, 2.4
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,8 @@ from torch.nn import utils
 
 from autograd_doctor.reading.without_running import attributes, is_a
 
+_LATE = re.compile(r"(?:CUDA|HIP|XPU|NPU|MUSA) error: ")
+"""How an older torch begins what it has no exception of its own for."""
 CLIPPING = tuple(
     name for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_") if hasattr(utils, name)
 )
@@ -53,6 +56,13 @@ def wait_for_accelerator() -> None:
     kind = accelerator_in_use()
     if kind is not None:
         getattr(torch, kind).synchronize()
+
+
+def is_late(error: BaseException) -> bool:
+    """Whether it tells of what an accelerator was asked for before, and may be raised by whoever asks for anything."""
+    if type(error).__name__ == "AcceleratorError":
+        return True
+    return isinstance(error, RuntimeError) and bool(_LATE.match(str(error)))
 
 
 def mark_now(device: torch.device) -> Any:

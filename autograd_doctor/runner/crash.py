@@ -13,6 +13,8 @@ import torch
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.run import ProgramRaised, StackFrame
 from autograd_doctor.findings import Location
+from autograd_doctor.instruments.errors.memory_shortages import MemoryShortages
+from autograd_doctor.instruments.session import Session
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.places import is_own, locate
 from autograd_doctor.reading.tensor_facts import describe
@@ -68,6 +70,18 @@ def report(error: BaseException) -> None:
         sys.__excepthook__(type(second), second, second.__traceback__)
         print("\nOriginal exception was:", file=sys.stderr)
         sys.__excepthook__(type(error), error, error.__traceback__)
+
+
+def tell(error: BaseException, session: Session) -> None:
+    """State that an exception ended the program, and what held the memory if that ran out."""
+    shortages = session.find(MemoryShortages)
+    if shortages is not None:
+        with session.signals.guard.looking():
+            try:
+                shortages.died_of(error)
+            except Exception as failure:
+                session.failed(shortages, "died_of", failure)
+    session.emit(raised(error, session.signals.guard, session.step))
 
 
 def raised(error: BaseException, guard: Guard, step: int, *, caught: bool = False) -> ProgramRaised:

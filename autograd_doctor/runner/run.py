@@ -286,7 +286,7 @@ class _Run:
             return "exited", 1
         interrupted = isinstance(error, KeyboardInterrupt)
         if not interrupted:
-            self._session.emit(crash.raised(error, self._session.signals.guard, self._session.step))
+            crash.tell(error, self._session)
         self._report(error)
         return ("interrupted", _INTERRUPTED) if interrupted else ("raised", 1)
 

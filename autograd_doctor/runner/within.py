@@ -56,7 +56,7 @@ class Within:
         if not self._watching:
             return
         if error is not None and not isinstance(error, GeneratorExit | KeyboardInterrupt | SystemExit):
-            self._session.emit(crash.raised(error, self._session.signals.guard, self._session.step))
+            crash.tell(error, self._session)
         self._leave(*_ending(error))
 
     def _leave_in_time(self, what: object) -> None:

@@ -29,6 +29,7 @@ CrashKind = Literal[
     "inference_tensor",
     "custom_gradient",  # autograd refused what a custom function's backward returned
     "checkpoint",
+    "out_of_memory",
     "lost_peer",  # another rank was gone while this one waited for it
     "unfinished_reduction",  # `DistributedDataParallel` still waited for gradients of the step before
     "single_value",  # a normalisation in training mode found one value to normalise over
@@ -61,6 +62,7 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
         ),
         ("inference_tensor", r"[Ii]nference tensor"),
         ("custom_gradient", r"unction \w+Backward returned an (?:incorrect number of gradients|invalid gradient at)"),
+        ("out_of_memory", r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory)"),
         (
             "lost_peer",
             r"Connection (?:closed|reset) by (?:remote )?peer|remote process exited|"
@@ -191,6 +193,8 @@ def _kind(raised: ProgramRaised, operation: OperationFailed | None) -> CrashKind
         return "ended"
     if raised.kind == "CheckpointError":
         return "checkpoint"
+    if raised.kind == "OutOfMemoryError":
+        return "out_of_memory"
     kind = _of_message(raised.message) if raised.kind in _TORCH_RAISES else "other"
     if operation is None or not _LOSS.search(operation.operation) or len(operation.operands) < 2:
         return kind

@@ -81,6 +81,11 @@ def recorded() -> Iterator[list[tuple[str, str, tuple[str, ...]]]]:
         _native.listen(None)
 
 
+def limit_memory(size: int) -> None:
+    """From now on the device has no more than so many bytes, 0 for as many as the host has."""
+    _native.limit_memory(size)
+
+
 # --------------------------------------------------------------------------- what torch asks of the module of a device
 
 

@@ -15,6 +15,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/extension.h>
+#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -52,6 +53,13 @@ void waited(Wait kind, const std::string& name) {
 std::atomic<int64_t> bytes_in_use{0};
 constexpr size_t kHeader = 64;  // before each block: its size, and alignment for what follows
 
+std::atomic<int64_t> limit{0};  // of all that is in use at a time; 0 for none
+
+[[noreturn]] void out_of_memory(size_t bytes) {
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "stand_in out of memory. Tried to allocate ", bytes, " bytes.");
+  std::abort();  // never comes to this
+}
+
 void release(void* block) {
   char* start = static_cast<char*>(block) - kHeader;
   bytes_in_use -= *reinterpret_cast<int64_t*>(start);
@@ -63,7 +71,10 @@ struct Memory final : c10::DeviceAllocator {
     if (bytes == 0) return {nullptr, nullptr, &c10::detail::deleteNothing, kStandIn};
     const size_t whole = (bytes + 2 * kHeader - 1) / kHeader * kHeader;
     char* start = static_cast<char*>(std::aligned_alloc(kHeader, whole));
-    TORCH_CHECK(start, "stand_in out of memory: tried to allocate ", bytes, " bytes");
+    if (!start || (limit && bytes_in_use + static_cast<int64_t>(bytes) > limit)) {
+      std::free(start);
+      out_of_memory(bytes);
+    }
     *reinterpret_cast<int64_t*>(start) = static_cast<int64_t>(bytes);
     bytes_in_use += static_cast<int64_t>(bytes);
     return {start + kHeader, start + kHeader, &release, kStandIn};
@@ -277,7 +288,15 @@ void compute_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   if (needs_values(name, by_mask)) waited(SHAPE, name);
   Computing scope;
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  try {
+    at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  } catch (const c10::Error& error) {
+    // The device has as much memory as the CPU, where the result was to be computed.
+    const std::string said = error.what_without_backtrace();
+    const size_t found = said.find("you tried to allocate ");
+    if (found == std::string::npos) throw;
+    out_of_memory(std::stoull(said.substr(found + std::strlen("you tried to allocate "))));
+  }
   if (ours) ours->set_state(lent->get_state());
 }
 
@@ -345,6 +364,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     for (int kind = 0; kind < WAITS; ++kind) counts[kNames[kind]] = waits[kind].load();
     return counts;
   });
+  module.def("limit_memory", [](int64_t bytes) { limit = bytes; });
   module.def("bytes_in_use", [] { return bytes_in_use.load(); });
   module.def("listen", [](const py::object& function) {
     PyObject* before = listener;

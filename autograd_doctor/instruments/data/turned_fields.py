@@ -16,7 +16,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import LOSSES
+from autograd_doctor.operations import LOSSES, UPLOADS
 from autograd_doctor.reading.asked_indices import AskedIndices
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.numbers import IdentityTable
@@ -29,7 +29,6 @@ from autograd_doctor.signals.loaders import BatchAsked, IndexDrawn, PassBegan
 from autograd_doctor.tape import Op, Value, behind
 
 _COMPARING = LOSSES | {"mul", "sub"}
-_MOVED = frozenset({"cuda", "to"})
 _MOST_ROWS = 8
 """Of a batch: what is drawn for each sample shows in any of them."""
 _ENOUGH = 64
@@ -93,7 +92,7 @@ class TurnedFields(LossQuery):
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.indexed, self._indexed)
         self.listen(signals.loaders.drawn, self._drawn)
-        self.listen(self._tape.recorded, self._moved, names=_MOVED)
+        self.listen(self._tape.recorded, self._moved, names=UPLOADS)
 
     # ------------------------------------------------------------------------------------------------------- batches
 

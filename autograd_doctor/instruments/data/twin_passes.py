@@ -31,6 +31,8 @@ from autograd_doctor.signals.backward import BackwardCall
 _LEAST_VALUES = 16
 """Smaller inputs, such as a time or a start state, are the same by chance."""
 _MOST_PASSES = 32
+_MOST_KEPT = 250_000
+"""Values of a pass to keep until they are compared: a device has no memory to spare."""
 _MOST_LINES = 50
 _MOST_STEPS = 4
 
@@ -198,7 +200,7 @@ def _has_rows(tensor: torch.Tensor) -> bool:
 def _contents(tensors: Sequence[torch.Tensor]) -> _Contents:
     """What lies on an accelerator is copied there: hardly any passes are compared with others."""
     contents = _Contents([part_that_tells(tensor.detach()) for tensor in tensors])
-    if any(map(is_remote, tensors)):
+    if any(map(is_remote, tensors)) and sum(part.numel() for part in contents.parts) <= _MOST_KEPT:
         contents.parts = [part.clone() for part in contents.parts]
     else:
         _find_keys([contents])

@@ -1,0 +1,124 @@
+"""What held the memory of a device when it ran out: counted once, when the program dies of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import torch
+
+from autograd_doctor.events.errors import MemoryRanOut, SavedAt
+from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.graph_bytes import savers
+from autograd_doctor.reading.graph_walk import lineage_of
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
+from autograd_doctor.reading.subclasses import gradient_of, storages_of
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.torch_versions import accelerator_in_use, allocated_bytes
+
+_MOST_LINES = 12
+_UNITS = {"B": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_ASKED = re.compile(r"[Tt]r(?:ied|ying) to allocate (?P<count>[\d.]+) ?(?P<unit>bytes|[KMGT]?i?B)")
+_OF_THE_HOST = re.compile(r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory)")
+
+
+class MemoryShortages(Instrument):
+    """Is asked by whoever sees the program die; the frames of the traceback still hold what was being computed."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (MemoryRanOut,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        tensors: Tensors,
+        lineage: Lineage,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._tensors = tensors
+
+    def died_of(self, error: BaseException) -> None:
+        """State what held the memory, if the program died of a shortage of it. Nothing is computed on the device."""
+        kind = _device_short_of_memory(error)
+        if kind is None:
+            return
+        parameters = [parameter for _, parameter in self._parameters.living()]
+        gradients = [gradient for each in parameters if (gradient := gradient_of(each)) is not None]
+        state = tensors_in([optimizer.state for _, optimizer in self._optimizers.living()], EVERYTHING)
+        counted = _Counted(kind)
+        held = [counted.add(each) for each in (parameters, gradients, state)]
+        living = [tensor for tensor, _ in self._tensors.living()]
+        lines, saved, older = self._saved(counted, living)
+        asked = _ASKED.search(str(error))
+        self.emit(
+            MemoryRanOut(
+                step=self._course.steps,
+                device=kind,
+                asked=int(float(asked["count"]) * _UNITS.get(asked["unit"], 1)) if asked else None,
+                allocated=allocated_bytes() if kind != "cpu" else None,
+                parameters=held[0],
+                gradients=held[1],
+                optimizer_state=held[2],
+                saved_bytes=saved,
+                older_bytes=older,
+                other_bytes=counted.add(living),
+                saved=lines,
+            )
+        )
+
+    def _saved(self, counted: _Counted, living: Iterable[torch.Tensor]) -> tuple[list[SavedAt], int, int]:
+        """By line what graphs keep; all of it, and what was made in earlier steps."""
+        sizes: dict[tuple[str, Place | None], list[tuple[int, int]]] = defaultdict(list)
+        for node, address, size in savers(tensor for tensor in living if has_graph(tensor)):
+            made = lineage_of(node)
+            if made is not None and counted.take(address, size):
+                sizes[made.operation, made.place].append((size, made.step))
+        lines = [
+            SavedAt(operation, locate(where), sum(size for size, _ in each), len(each), min(step for _, step in each))
+            for (operation, where), each in sizes.items()
+        ]
+        everything = [entry for each in sizes.values() for entry in each]
+        older = sum(size for size, step in everything if step < self._course.steps)
+        lines.sort(key=lambda line: line.bytes, reverse=True)
+        return lines[:_MOST_LINES], sum(size for size, _ in everything), older
+
+
+class _Counted:
+    """Storages on one kind of device, each counted once."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._met: set[int] = set()
+
+    def add(self, tensors: Iterable[torch.Tensor]) -> int:
+        """The bytes of those that were not counted before."""
+        here = [tensor for tensor in tensors if tensor.device.type == self._kind]
+        return sum(size for each in here for address, size in storages_of(each) if self.take(address, size))
+
+    def take(self, address: int, size: int) -> bool:
+        """Whether it was not counted before, and holds anything."""
+        is_new = address not in self._met and size > 0
+        self._met.add(address)
+        return is_new
+
+
+def _device_short_of_memory(error: BaseException) -> str | None:
+    """The kind of device of which an error says so."""
+    if type(error).__name__ == "OutOfMemoryError":
+        return accelerator_in_use() or "cpu"
+    kind: Any = RuntimeError
+    return "cpu" if isinstance(error, kind) and _OF_THE_HOST.search(str(error)) else None

@@ -39,8 +39,10 @@ def padded(texts: list[torch.Tensor], *, first: bool = True) -> torch.Tensor:
         ),
         (list(zip(TWICE, KINDS, strict=True)), (padded(TWICE[::-1]), torch.tensor(KINDS)), "[0]", "[1]"),
         ([(t, k % 2) for t, k in SAMPLES], (padded(SORTED), torch.tensor([0, 1, 0, 1])), "[0]", "[1]"),
+        (SAMPLES, (padded(SORTED), torch.tensor(KINDS), torch.arange(4)), "[0]", "[1]"),
+        (SAMPLES, (padded(SORTED), torch.tensor(KINDS), torch.tensor([3, 3, 0, 1])), "[0]", "[1]"),
     ],
-    ids=["sorted", "time first", "targets moved", "named", "features", "labels that repeat"],
+    ids=["sorted", "time first", "targets moved", "named", "features", "repeating", "numbered", "other numbers"],
 )  # fmt: skip
 def test_fields_that_do_not_go_together(samples: Any, batch: Any, moved: str, left: str) -> None:
     found = misordered(samples, batch)
@@ -56,6 +58,7 @@ def test_fields_that_do_not_go_together(samples: Any, batch: Any, moved: str, le
         (SAMPLES, (padded(SORTED), torch.tensor([KINDS[place] for place in ORDER]))),
         (SAMPLES, (padded(SORTED), torch.tensor(KINDS), torch.tensor([KINDS[place] for place in ORDER]))),
         (SAMPLES, (padded(SORTED), torch.tensor(ORDER) * 2 + 1)),
+        ([(t, k + 5) for t, k in SAMPLES], (padded(SORTED), torch.tensor(KINDS) + 5, torch.tensor(ORDER).argsort())),
         (SAMPLES, (padded(SORTED) + 100, torch.tensor(KINDS))),
         ([(t, 1) for t, _ in SAMPLES], (padded(SORTED), torch.ones(4))),
         ([(torch.ones(2), k) for k in KINDS], (torch.ones(4, 2), torch.tensor(KINDS))),
@@ -66,7 +69,7 @@ def test_fields_that_do_not_go_together(samples: Any, batch: Any, moved: str, le
         ([(t, k) if k else (t,) for t, k in SAMPLES], (padded(SORTED), torch.tensor(KINDS))),
     ],
     ids=[
-        "as they came", "sorted together", "in both orders", "something new", "changed", "one label", "samples alike",
+        "as they came", "sorted together", "in both orders", "something new", "the way back", "changed", "one label", "samples alike",
         "two samples", "one field", "no numbers", "objects", "samples of several kinds",
     ],
 )  # fmt: skip

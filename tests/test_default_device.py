@@ -25,7 +25,7 @@ LOOKS: dict[str, Callable[[], object]] = {
     "numbers of rows": lambda: row_keys(ROWS),
     "moments": lambda: _moments(ROWS),
     "overlapping parts": lambda: _overlap(ROWS[::2], ROWS[1::2]),
-    "orders of rows": lambda: RowOrders().changed([ROWS.numpy()], ROWS.numpy()),
+    "orders of rows": lambda: RowOrders().changed([ROWS.numpy()], ROWS.numpy(), 0),
     "batches put together": lambda: misordered([(float(n), n + 10) for n in range(5)], (ROWS[:5, 0], ROWS[:5, 0])),
     "partners": lambda: _partners(ROWS[:4, :3], CHOSEN),
     "likeness": lambda: _likeness(ROWS[:4], PAIRS),

@@ -935,6 +935,48 @@ def test_dropout_has_no_statistics_to_show() -> None:
     assert examined(evaluation_in_train_mode.RULE, *who, idle, previewed())
 
 
+@pytest.mark.parametrize(
+    ("step", "output", "is_fault"),
+    [
+        (0, (), False),
+        (0, (previewed(),), False),
+        (0, (previewed(compared=True),), True),
+        (3, (), True),
+    ],
+    ids=["not followed", "not scored", "scored", "later"],
+)
+def test_before_the_first_step_there_is_nothing_to_score(step: int, output: tuple[Event, ...], is_fault: bool) -> None:
+    idle = forward(step, training=True, grad_enabled=False, in_train=["drop"], line=7)
+    training = (forward(each, training=True) for each in range(8))
+    trace = in_order(module(0, ENCODER), *([idle] if not step else []), *steps(8, {ENCODER: 1.0}), *training)
+    trace = in_order(*trace, *([idle] if step else []), *output)
+    assert bool(examined(evaluation_in_train_mode.RULE, trace)) is is_fault
+
+
+def rollout(**output: bool) -> list[Event]:
+    """One step after the other: a pass without a graph right after `train()`, one that trains, one in eval mode."""
+    idle = {"grad_enabled": False, "in_train": ["drop"], "line": 7}
+    found: list[Event] = [module(0, ENCODER)]
+    for step in range(1, 20, 6):
+        found += [ModeSet(step=step, module=0, training=True, location=at(6)), forward(step, training=True, **idle)]
+        found += [forward(later, training=True) for later in range(step, step + 6)]
+        found += [ModeSet(step=step + 5, module=0, training=False, location=at(9))]
+        found += [forward(step + 5, training=False, grad_enabled=False, line=10)]
+    seen = IdleOutputSeen(step=2, module=0, location=at(7), compared=True, **output)
+    return [*steps(25, {ENCODER: 1.0}), *found, seen]
+
+
+def test_a_mode_that_is_set_for_passes_that_torch_does_not_score_is_a_hint() -> None:
+    def severities(events: list[Event]) -> list[str]:
+        return [each.severity for each in examined(evaluation_in_train_mode.RULE, in_order(*events))]
+
+    decided = rollout(elsewhere=True)
+    assert severities(decided) == ["info"]
+    assert severities(rollout()) == ["warning"]
+    assert severities([each for each in decided if not isinstance(each, ModeSet)]) == ["warning"]
+    assert severities([each for each in decided if getattr(each, "training", True)]) == ["warning"]
+
+
 def scored(step: int = 3, *, unsettled: bool = False) -> list[Event]:
     """A pass with a graph at line 7 that no backward came through and whose output was compared."""
     return [

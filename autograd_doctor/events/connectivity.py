@@ -91,15 +91,16 @@ class IdleOutputSeen(Event, frozen=True):
     """What a root module gave in train mode, where no backward had come through its passes, was followed until the next
     step.
 
-    compared: with data that it was not made of, as a score is, or it left torch where it may have been. borrowed: the
-    module ran with other weights in the place of its own. grad_enabled: it may have had a graph. meant: what came of
-    it had a part in training, or its inputs came again before the next step: at the same line, in eval mode, or in a
-    pass that trains. Said once of each line and answer.
+    compared: with data that it was not made of, as a score is, or it left torch where it may have been; elsewhere: no
+    operation of torch did so. borrowed: the module ran with other weights in the place of its own. grad_enabled: it may
+    have had a graph. meant: what came of it had a part in training, or nothing took it, or its inputs came again before
+    the next step: at the same line, in eval mode, or in a pass that trains. Said once of each line and answer.
     """
 
     module: int
     location: Location | None
     compared: bool
+    elsewhere: bool = False
     borrowed: bool = False
     grad_enabled: bool = False
     meant: bool = False

@@ -316,7 +316,8 @@ class PairsMisaligned(Event, frozen=True):
     """Inputs and targets of a loss were taken from tensors of as many rows in different orders, of which one is random.
 
     location: of the loss. input_at, target_at: the lines that took their rows, None where all rows went in as they are.
-    rows: of these tensors. steps: in how many of the steps that were looked at closely (`of`), and had both.
+    rows: of these tensors. steps: in how many of the steps that were looked at closely (`of`), and had both. control:
+    other models learned from pairs that go together at the same line, and none of these.
     """
 
     location: Location | None
@@ -326,6 +327,7 @@ class PairsMisaligned(Event, frozen=True):
     rows: int
     steps: int
     of: int
+    control: bool = False
 
 
 class LabelsLost(Event, frozen=True):

@@ -79,7 +79,8 @@ class SnapshotKept(Event, frozen=True):
     loaded_back: the program loaded it into the module whose weights it is; also told where none has changed since.
     regular: the line took the last few at even distances, so that each may be a candidate that the next one replaces.
     others_used: some that the line took were used at once. computed_with: in a later step, an operation took it in that
-    was no copy. read_in_a_row: in how many steps, one after the other, the program took in what it holds, weight by
+    was no copy of a weight, nor made one of it, or a number of it alone. met_itself: one took it in beside what lies in
+    its own storage. read_in_a_row: in how many steps, one after the other, the program took in what it holds, weight by
     weight, as an average or a mirror does.
     """
 
@@ -92,6 +93,7 @@ class SnapshotKept(Event, frozen=True):
     regular: bool = False
     others_used: bool = False
     computed_with: bool = False
+    met_itself: bool = False
     read_in_a_row: int = 0
 
 

@@ -349,8 +349,8 @@ class BatchLeakJudged(Event, frozen=True):
     output changed, at `location`. time_first: the inner module takes the first axis for time. axes: of the input of
     the inner module. shape, output: of the first input and of the first output of the module. tokens: the first
     input holds whole numbers. inputs: how many tensors it takes. related: another one of them has a value for each
-    pair of samples. collated: a loader put the samples of a batch one after the other along the first axis. varied:
-    it was called with other values later on. called_at: where it was called.
+    pair of samples, or an order of them. collated: a loader put the samples of a batch one after the other along the
+    first axis. varied: it was called with other values later on. called_at: where it was called.
     """
 
     module: int

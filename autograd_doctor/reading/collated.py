@@ -42,11 +42,16 @@ class _Placed(NamedTuple):
 
 
 def misordered(samples: Sequence[Any], batch: Any) -> Misordered | None:
-    """Two fields of which one was put into another order than the other; None if all go together, or it is unclear."""
+    """Two fields of which one was put into another order than the other; None if all go together, or it is unclear.
+
+    A batch that holds an order of its rows tells its reader how to bring them together.
+    """
     if not 2 < len(samples) <= _MOST_SAMPLES:
         return None
-    fields = _fields(samples)
-    placed = [each for name, tensor in _parts(batch) for each in _placements(name, tensor, fields)]
+    fields, parts = _fields(samples), _parts(batch)
+    placed = [each for name, tensor in parts for each in _placements(name, tensor, fields)]
+    if any(is_order(tensor) for name, tensor in parts if all(each.name != name for each in placed)):
+        return None
     for one, other in permutations(sorted({each.field for each in placed}), 2):
         clear = [each for each in placed if each.field == one and each.order is not None]
         pairs = [(mine, its) for mine in clear for its in placed if its.field == other]
@@ -56,6 +61,15 @@ def misordered(samples: Sequence[Any], batch: Any) -> Misordered | None:
                 moved, left = (its, mine) if mine.order == sorted(mine.order or ()) else (mine, its)
                 return Misordered(moved.name, left.name, _apart(mine, its))
     return None
+
+
+def is_order(tensor: torch.Tensor) -> bool:
+    """Whether it holds the numbers of its own rows, each once, and not one after the other."""
+    if tensor.dim() != 1 or tensor.is_floating_point() or tensor.dtype is torch.bool or len(tensor) < 2:
+        return False
+    numbers = tensor.tolist()
+    ascending = list(range(len(numbers)))
+    return numbers != ascending and sorted(numbers) == ascending
 
 
 def _apart(clear: _Placed, other: _Placed) -> int:

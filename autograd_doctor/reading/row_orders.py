@@ -13,6 +13,8 @@ _MOST_ROWS = 4096
 _MOST_BYTES = 2**20
 """Of a whole, that is read once in each step that is looked at closely."""
 _MOST_PAIRS = 64
+_Pair = tuple[int, int]
+"""Of inputs and targets."""
 
 
 class _Rows(NamedTuple):
@@ -26,25 +28,37 @@ class RowOrders:
     """The orders in which inputs and targets of the same rows were met together."""
 
     def __init__(self) -> None:
-        self._met: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._met: dict[_Pair, list[_Pair]] = {}
+        self._last: dict[_Pair, tuple[int, _Pair]] = {}
+        self._mixed: set[_Pair] = set()
 
-    def changed(self, inputs: Sequence[Any], targets: Any) -> Literal["", "inputs", "targets"]:
+    def changed(self, inputs: Sequence[Any], targets: Any, step: int) -> Literal["", "inputs", "targets"]:
         """Which side is in another order than at an earlier time, while the other is as it was then.
 
-        Of several inputs all must be so; the same rows in two orders at once, as mixtures have them, tell nothing.
+        Of several inputs all must be so; the same rows in two orders in one step, as mixtures have them and null models
+        beside the true one, tell nothing.
         """
         given, wanted = {_rows(whole) for whole in inputs}, _rows(targets)
         if len({rows.bag for rows in given if rows is not None}) < len(given) or wanted is None:
             return ""
-        changed = {self._changed(rows, wanted) for rows in given if rows is not None}
+        changed = {self._changed(rows, wanted, step) for rows in given if rows is not None}
         return changed.pop() if len(changed) == 1 else ""
 
-    def _changed(self, given: _Rows, wanted: _Rows) -> Literal["", "inputs", "targets"]:
-        met = self._met.setdefault((given.bag, wanted.bag), []) if len(self._met) < _MOST_PAIRS else []
+    def _changed(self, given: _Rows, wanted: _Rows, step: int) -> Literal["", "inputs", "targets"]:
+        pair, orders = (given.bag, wanted.bag), (given.order, wanted.order)
+        if pair not in self._met and len(self._met) >= _MOST_PAIRS:
+            return ""
+        met = self._met.setdefault(pair, [])
+        last_step, last_orders = self._last.get(pair, (step, orders))
+        self._last[pair] = step, orders
+        if last_step == step and last_orders != orders:
+            self._mixed.add(pair)
+        if pair in self._mixed:
+            return ""
         inputs_alone = any(wanted.order == order and given.order != other for other, order in met)
         targets_alone = any(wanted.order != order and given.order == other for other, order in met)
-        if (given.order, wanted.order) not in met and len(met) < _MOST_PAIRS:
-            met.append((given.order, wanted.order))
+        if orders not in met and len(met) < _MOST_PAIRS:
+            met.append(orders)
         return "inputs" if inputs_alone else "targets" if targets_alone else ""
 
 

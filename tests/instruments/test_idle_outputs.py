@@ -68,6 +68,25 @@ def test_what_leaves_torch_may_be_compared_there(leave: Callable[[torch.Tensor],
     assert seen(lambda said, wanted: leave(said), drawn=False) == [(True, False)]
 
 
+@pytest.mark.parametrize(
+    ("use", "meant"),
+    [
+        (lambda said: None, True),
+        (lambda said: said.shape[1] + said.dim(), True),
+        (lambda said: said.std(), False),
+        (lambda said: said.tolist(), False),
+        (nn.ReLU(), False),
+    ],
+    ids=["nothing", "its shape", "a statistic", "an array", "another module"],
+)
+def test_what_nothing_takes_is_a_pass_for_its_traces(use: Callable[[torch.Tensor], Any], meant: bool) -> None:
+    with watching(IdleOutputs) as events:
+        model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+        with torch.no_grad():
+            use(model(torch.randn(8, 3)))
+    assert next(event.meant for event in events if isinstance(event, IdleOutputSeen)) is meant
+
+
 def test_weights_in_the_place_of_those_of_a_module() -> None:
     weights = {"0.weight": torch.ones(2, 3)}
     assert seen(lambda said, wanted: said - wanted, **weights) == [(True, True)]

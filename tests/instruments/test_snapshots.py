@@ -233,6 +233,33 @@ def test_what_takes_in_the_weights_of_a_view_in_every_step(name: str, read: Any)
         assert run.of(SnapshotKept)[-1].read_in_a_row == (4 if name == "average" else 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "use", "computed_with", "met_itself"),
+    [
+        ("norm", lambda entry, weight: (torch.ones(()), entry), False, False),
+        ("lerp_", lambda entry, weight: (entry, entry, torch.zeros(1, 2)), False, False),
+        ("lerp_", lambda entry, weight: (torch.zeros(1, 2), torch.zeros(1, 2), entry), False, False),
+        ("matmul", lambda entry, weight: (torch.zeros(3, 1), torch.zeros(3, 2), entry), True, False),
+        ("dot", lambda entry, weight: (torch.ones(()), torch.zeros(1, 2), entry), True, False),
+        ("sub", lambda entry, weight: (torch.zeros(1, 2), entry, weight), True, True),
+        ("sub", lambda entry, weight: (torch.zeros(1, 2), entry, weight.detach()), True, True),
+        ("mul", lambda entry, weight: (torch.zeros(1, 2), entry, entry), False, False),
+        ("copy_", lambda entry, weight: (weight, weight, entry), False, False),
+    ],
+    ids=["norm", "write", "read", "layer", "similarity", "weights", "another alias", "square", "brought back"],
+)
+def test_what_a_handle_is_computed_with(name: str, use: Any, computed_with: bool, met_itself: bool):
+    model = nn.Sequential(nn.Linear(2, 1))
+    with inventing(Snapshots) as run:
+        view = take(run, model)
+        step(run, model[0].weight)
+        result, *given = use(view["0.weight"], model[0].weight)
+        run.operated(name, result, *given)
+        step(run, model[0].weight)
+        last = run.of(SnapshotKept)[-1]
+        assert (last.computed_with, last.met_itself) == (computed_with, met_itself)
+
+
 def test_reading_now_and_then_is_not_reading_in_every_step():
     model = nn.Sequential(nn.Linear(1, 1))
     with inventing(Snapshots) as run:

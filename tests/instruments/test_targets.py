@@ -178,6 +178,8 @@ def paired_after_a_permutation(run: Invented, how: str) -> list[PairsMisaligned]
     ys = run.operated("__getitem__", y[order], y, order) if how == "both" else y
     if how == "made later":
         ys = run.operated("flip", y.flip(0), y)
+    if how == "neither":
+        xs = x
     if how == "the other side":
         xs, ys = x, run.operated("__getitem__", y[order], y, order)
     for begin in range(0, 20, 5):
@@ -208,6 +210,15 @@ def test_slices_of_a_tensor_that_was_permuted_and_of_one_that_was_not(how):
         (event,) = paired_after_a_permutation(run, how)
     assert (event.rows, event.steps, event.of) == (30, 4, 4)
     assert (event.input_at is None, event.target_at is None) == ((False, True) if how == "one side" else (True, False))
+
+
+@pytest.mark.parametrize("before", ["neither", "one side"])
+def test_a_model_that_learns_from_permuted_targets_beside_another(before):
+    """At the same line: all of them, or a null model after the true one."""
+    with inventing(Pairing) as run:
+        paired_after_a_permutation(run, before)
+        event = paired_after_a_permutation(run, "the other side")[-1]
+    assert (event.steps, event.control) == ((4, True) if before == "neither" else (8, False))
 
 
 # -------------------------------------------------------------------------------------------------------------- draws

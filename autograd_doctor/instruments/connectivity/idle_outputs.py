@@ -1,7 +1,8 @@
 """What becomes of the outputs of passes in train mode that no backward comes through: are they compared with anything?
 
 A score compares them with labels or targets. A preview, such as of a generator, is only looked at; what has a part in a
-loss, or chooses samples, is part of the training; and who gives a line the same inputs again wants another draw.
+loss, or chooses samples, is part of the training; and who gives a line the same inputs again wants another draw. Where
+nothing takes them, the pass is for what it leaves behind: shapes, statistics, parameters that were not there before.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _CONSTANTS = frozenset(
 class _Pass:
     """One whose outputs are followed. `drawn`: all that went in is noise; `borrowed`: it ran with other weights.
 
-    meant: it is no score of the model in the wrong mode.
+    left: its output left torch; ignored: nothing takes it; meant: it is no score of the model in the wrong mode.
     """
 
     module: int
@@ -55,12 +56,15 @@ class _Pass:
     borrowed: bool
     grad_enabled: bool
     compared: bool = False
+    left: bool = False
+    ignored: bool = False
     meant: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
         """What is said of it."""
-        return self.module, self.where, self.compared, self.borrowed, self.grad_enabled, self.meant
+        meant = self.meant or self.ignored
+        return self.module, self.where, self.compared, self.left, self.borrowed, self.grad_enabled, meant
 
 
 class IdleOutputs(Instrument):
@@ -132,6 +136,8 @@ class IdleOutputs(Instrument):
         """What an earlier pass gave goes on in one that trains; or the same inputs come again: at the same line, in
         eval mode, or where they train."""
         source = self._followed.get(tensor)
+        if source is not None:
+            source.ignored = False
         if source is not None and began.call.grad_enabled and not source.grad_enabled:
             source.meant = True
         before = self._given.get(tensor) or ()
@@ -152,6 +158,7 @@ class IdleOutputs(Instrument):
         with self._guard.looking():
             for output in tensors_in([call.output], EVERYTHING):
                 self._followed.put(output, idle)
+                idle.ignored = True
                 if output.dim() == 0 and output.is_floating_point():
                     self._losses.put(output, idle)
 
@@ -162,6 +169,7 @@ class IdleOutputs(Instrument):
         if not found:
             return
         self._followed.put(recorded.output, found[0])
+        found[0].ignored = False
         found[0].meant |= not found[0].grad_enabled and has_graph(recorded.output)
         compares = _SCORES if found[0].grad_enabled else _COMPARES
         if recorded.name in compares and any(self._is_data(each, found[0]) for each in recorded.inputs):
@@ -183,9 +191,11 @@ class IdleOutputs(Instrument):
             return
         for tensor in tensors_in(operation.args):
             idle = self._followed.get(tensor)
+            if idle is not None:
+                idle.ignored = False
             is_number = tensor.numel() == 1 and tensor.is_floating_point()
             if idle is not None and (self._losses.get(tensor) is idle or not (idle.drawn or is_number)):
-                idle.compared = True
+                idle.left = True
 
     def _step_taken(self, course: Course) -> None:
         self._tell()
@@ -203,10 +213,11 @@ class IdleOutputs(Instrument):
                         step=self._course.steps,
                         module=idle.module,
                         location=locate(idle.where),
-                        compared=idle.compared,
+                        compared=idle.compared or idle.left,
+                        elsewhere=not idle.compared,
                         borrowed=idle.borrowed,
                         grad_enabled=idle.grad_enabled,
-                        meant=idle.meant,
+                        meant=idle.meant or idle.ignored,
                     )
                 )
 

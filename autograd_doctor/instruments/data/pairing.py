@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -27,7 +27,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-_CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect"})
+_CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect", "Sort", "Topk"})
 _MOST_NODES = 12
 """From a loss back to where rows were chosen: activations, reshapes, a cast."""
 _AS_IT_IS = 1
@@ -44,7 +44,10 @@ class _Taken(NamedTuple):
 
 @dataclass
 class _Loss:
-    """A line that compares. at: of the newest pair that does not go together."""
+    """A line that compares. at: of the newest pair that does not go together.
+
+    apart, together: the modules of steps in which pairs did not go together, and did.
+    """
 
     target: str
     rows: int = 0
@@ -54,6 +57,13 @@ class _Loss:
     steps: int = 0
     misaligned: int = 0
     is_misaligned: bool = False
+    apart: set[int] = field(default_factory=set)
+    together: set[int] = field(default_factory=set)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether other models learned from pairs that go together here, as beside a null model."""
+        return bool(self.together) and self.together.isdisjoint(self.apart)
 
 
 class Pairing(Instrument):
@@ -74,7 +84,8 @@ class Pairing(Instrument):
         self._inputs: set[_Taken] = set()
         self._sources_of_inputs: list[tuple[Source, ...]] = []
         self._lengths: set[int] = set()
-        self._inputs_of = -1
+        self._modules: set[int] = set()
+        self._inputs_of = self._together_in = -1
         self._losses: dict[Place | None, _Loss] = {}
         self._row_orders = RowOrders()
 
@@ -96,6 +107,7 @@ class Pairing(Instrument):
                         rows=loss.rows,
                         steps=loss.misaligned,
                         of=loss.steps,
+                        control=loss.is_control,
                     )
                 )
 
@@ -106,6 +118,8 @@ class Pairing(Instrument):
         if self._inputs_of != self._course.steps:
             self._inputs_of, self._inputs, self._sources_of_inputs = self._course.steps, set(), []
             self._lengths.clear()
+            self._modules.clear()
+        self._modules.add(began.module)
         for tensor in began.given:
             if not tensor.requires_grad and tensor.dim():
                 self._inputs |= self._taken(tensor)
@@ -134,7 +148,10 @@ class Pairing(Instrument):
             return
         goals = self._taken(target)
         rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
-        one_sided = self._permuted_on_one_side(self._sources.of(target))
+        goal = self._sources.of(target)
+        one_sided = self._permuted_on_one_side(goal)
+        if one_sided is None and not rows and self._are_aligned(goal):
+            self._loss(operation, target).together |= self._modules
         if not (rows or one_sided) or len(set(row_keys(target, waits=True) or [])) < 2:  # equal ones have no order
             return
         if one_sided is not None:
@@ -145,8 +162,7 @@ class Pairing(Instrument):
 
     def _permuted_on_one_side(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
         """What was taken on both sides, if the same rows were of two tensors, of which one had been permuted before."""
-        are_aligned = any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs)
-        for given in () if are_aligned else self._sources_of_inputs:
+        for given in () if self._are_aligned(goal) else self._sources_of_inputs:
             for mine, theirs in ((given, goal), (goal, given)):
                 order = self._order_before(mine, theirs)
                 if order is not None:
@@ -155,6 +171,9 @@ class Pairing(Instrument):
                     return (permuted, left) if mine is given else (left, permuted)
         return self._reordered(goal)
 
+    def _are_aligned(self, goal: tuple[Source, ...]) -> bool:
+        return any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs)
+
     def _reordered(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
         """The same, if the tensors, or arrays, are in another order than in an earlier step, one side alone."""
         pairs = [given[0] for given in self._sources_of_inputs if _are_of_the_same_rows(given, goal)]
@@ -162,7 +181,7 @@ class Pairing(Instrument):
             return None
         numbers = {given.number for given in pairs}
         wholes = [self._sources.numbered(number) for number in (*numbers, goal[0].number)]
-        changed = self._row_orders.changed(wholes[:-1], wholes[-1])
+        changed = self._row_orders.changed(wholes[:-1], wholes[-1], self._course.steps)
         if not changed:
             return None
         moved = pairs[0] if changed == "inputs" else goal[0]
@@ -183,22 +202,30 @@ class Pairing(Instrument):
         return order if is_whole else None
 
     def _compared(self, operation: Operation, target: torch.Tensor, inputs: set[_Taken], goals: set[_Taken]) -> None:
-        loss = self._losses.get(operation.place)
-        if loss is None:
-            loss = self._losses[operation.place] = _Loss(variable_name(target))
+        loss = self._loss(operation, target)
         if loss.step != self._course.steps:
-            loss.step, loss.is_misaligned = self._course.steps, True
+            loss.step, loss.is_misaligned = self._course.steps, False
             loss.steps += 1
         if {taken.order for taken in inputs} & {goal.order for goal in goals}:
-            for other in self._losses.values():
-                other.is_misaligned = False
+            self._together_in = self._course.steps
+            loss.together |= self._modules
         else:
+            loss.is_misaligned = True
             loss.rows = next(iter(goals)).rows
             loss.input_at, loss.target_at = next(iter(inputs)).place, next(iter(goals)).place
 
+    def _loss(self, operation: Operation, target: torch.Tensor) -> _Loss:
+        loss = self._losses.get(operation.place)
+        if loss is None:
+            loss = self._losses[operation.place] = _Loss(variable_name(target))
+        return loss
+
     def _step_taken(self, course: Course) -> None:
+        are_together = self._together_in == self._inputs_of
         for loss in self._losses.values():
-            loss.misaligned += loss.is_misaligned
+            if loss.is_misaligned and not are_together:
+                loss.misaligned += 1
+                loss.apart |= self._modules
             loss.is_misaligned = False
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from typing import ClassVar, NamedTuple
 
 import torch
+from torch.utils.data import Dataset
 
 from autograd_doctor.events.data import FieldsTurned
 from autograd_doctor.events.event import Event
@@ -19,10 +20,11 @@ from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import LOSSES, UPLOADS
 from autograd_doctor.reading.asked_indices import AskedIndices
 from autograd_doctor.reading.live_values import tensor_of
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.places import locate
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.turns import Keys, is_of_pictures, turn_from, turned_keys
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.loaders import BatchAsked, IndexDrawn, PassBegan
@@ -38,9 +40,9 @@ _MOST_KNOWN = 2**13
 
 
 class _Field(NamedTuple):
-    """One of the tensors of a loader's batches, by its number."""
+    """One of the tensors of batches, by its number. data: the set that they are drawn from, by whichever loader."""
 
-    loader: int
+    data: int
     number: int
 
 
@@ -80,7 +82,10 @@ class TurnedFields(LossQuery):
     def __init__(self, site: Site, course: Course, tape: Tape, sources: Sources) -> None:
         super().__init__(site, course, tape)
         self._sources = sources
-        self._loaders: IdentityTable[int] = IdentityTable()
+        self._drawn_from = Numbers()
+        self._data_of: IdentityTable[int] = IdentityTable()
+        self._loader_of: dict[int, int] = {}
+        """The newest of each set of data."""
         self._asked_for = AskedIndices()
         self._fields: IdentityTable[_Field] = IdentityTable()
         self._pairs: dict[tuple[_Field, _Field], _Pair] = {}
@@ -97,21 +102,25 @@ class TurnedFields(LossQuery):
     # ------------------------------------------------------------------------------------------------------- batches
 
     def _pass_began(self, began: PassBegan) -> None:
-        self._loaders.put(began.iterator, self._sources.loaders.number(began.loader))
+        """Loaders may be built anew for each epoch."""
+        data = began.loader.dataset
+        number = self._drawn_from.number(data if is_a(data, Dataset) else began.loader)
+        self._data_of.put(began.iterator, number)
+        self._loader_of[number] = self._sources.loaders.number(began.loader)
 
     def _indexed(self, drawn: IndexDrawn) -> None:
         self._asked_for.note(drawn.iterator, drawn.index)
 
     def _drawn(self, asked: BatchAsked) -> None:
-        loader = self._loaders.get(asked.iterator)
+        data = self._data_of.get(asked.iterator)
         index = self._asked_for.of_next(asked.iterator)
-        if loader is None or type(index) is not list or not all(type(each) is int for each in index):
+        if data is None or type(index) is not list or not all(type(each) is int for each in index):
             return
         fields: dict[_Field, torch.Tensor] = {}
         for number, tensor in enumerate(tensors_in([asked.batch], EVERYTHING)):
             if is_of_pictures(tensor) and len(tensor) == len(index):
-                fields[_Field(loader, number)] = tensor
-                self._fields.put(tensor, _Field(loader, number))
+                fields[_Field(data, number)] = tensor
+                self._fields.put(tensor, _Field(data, number))
         self._look(fields, index[:_MOST_ROWS])
 
     def _look(self, fields: dict[_Field, torch.Tensor], index: list[int]) -> None:
@@ -142,7 +151,7 @@ class TurnedFields(LossQuery):
             if op.name in _COMPARING and len(op.live) == 1 and op.plain:
                 targets, given = set(self._fields_behind(op.plain)), set(self._fields_behind(op.live))
                 for one, other in product(given - targets, targets - given):
-                    if one.loader == other.loader:
+                    if one.data == other.data:
                         self._pairs.setdefault((one, other), _Pair())
 
     def _fields_behind(self, values: Sequence[Value]) -> Iterator[_Field]:
@@ -154,13 +163,13 @@ class TurnedFields(LossQuery):
 
     def finish(self) -> None:
         for (given, target), pair in self._pairs.items():
-            shown = self._first.get(target, {})
+            shown, loader = self._first.get(target, {}), self._loader_of[given.data]
             if pair.compared and not pair.views:
                 self.emit(
                     FieldsTurned(
                         step=self._course.steps,
-                        location=locate(self._sources.built_at.get(given.loader)),
-                        name=self._sources.names.get(given.loader, ""),
+                        location=locate(self._sources.built_at.get(loader)),
+                        name=self._sources.names.get(loader, ""),
                         given=given.number,
                         target=target.number,
                         compared=pair.compared,

@@ -62,7 +62,8 @@ class SelfAverages(Instrument):
     changes, as master weights of a model that has their precision already, nothing was to be undone.
 
     A module that was copied without its parameters holds those of the original: what is loaded from that, or averaged
-    with it, is there already. One with buffers of its own may be loaded for their sake.
+    with it, is there already. One with buffers of its own may be loaded for their sake, and one whose parameters are
+    others in the same storage, and get gradients, is a worker that shares the weights which it helps to train.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (WeightsMetThemselves,)
@@ -129,10 +130,12 @@ class SelfAverages(Instrument):
         taken_from = self._taken_from.get(load.state)
         if not self._course.steps or (taken_from is not None and taken_from() is load.module) or not _is_its_own(load):
             return
+        source = taken_from() if taken_from is not None else None
+        theirs = dict(parameters_in(source)) if source is not None else {}
         for name, parameter in parameters_in(load.module):
             number = self._parameters.get(parameter)
             kept = self._tensors.get(load.state[name])
-            if number is None:
+            if number is None or (theirs.get(name, parameter) is not parameter and parameter.grad is not None):
                 continue
             if taken_from is not None:
                 key: tuple[Place | None, How] = (place(), "loaded")

@@ -59,8 +59,8 @@ class _Snapshot:
     """One `state_dict()`: where it was taken, the storages of the parameters in it and their versions then.
 
     `hidden_in`: what holds it out of sight of the user's frames; empty if nothing was found, None before the search.
-    `read_in`: the last step in which it was read, the last of `in_a_row`. `computed_with`: in a later step, an
-    operation took it in, which was no copy.
+    `read_in`: the last step in which it was read, the last of `in_a_row`. In a later step, an operation took it in
+    that was no copy nor such a read (`computed_with`), or one beside its own storage (`met_itself`).
     """
 
     where: Place | None
@@ -69,6 +69,7 @@ class _Snapshot:
     parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = field(default_factory=dict)
     used_at_once: bool = False
     computed_with: bool = False
+    met_itself: bool = False
     hidden_in: str | None = None
     read_in: int = -1
     in_a_row: int = 0
@@ -153,7 +154,7 @@ class Snapshots(Instrument):
             self.listen(self._signals.operations.ended, self._operation_ended, attention=Attention.FULL)
 
     def _operation_ended(self, operation: Operation) -> None:
-        """An average, a mirror or a copy is made weight by weight, in the shape of the entry; a teacher computes.
+        """An average, a mirror, a copy or a norm is made weight by weight; a teacher computes.
 
         Where an entry meets the very weights in whose storage it lies, the two were meant to differ.
         """
@@ -165,13 +166,22 @@ class Snapshots(Instrument):
             snapshot = self._entries.get(entry)
             if snapshot is None:
                 continue
-            if self._course.steps > snapshot.step and operation.name not in _COPIES and not snapshot.computed_with:
-                snapshot.computed_with = True
-                self._look()
-            meets_itself = len([each for each in operands if storage_address(each) == storage_address(entry)]) > 1
+            others = _addresses(each for each in operands if each is not entry)
+            meets_itself = storage_address(entry) in others
             made = tensors_in((operation.result,)) or operands
-            if not meets_itself and any(each.shape == entry.shape and each is not entry for each in made):
+            if not meets_itself and _is_read(entry, operands, made):
                 snapshot.read(self._course.steps)
+            elif operation.name not in _COPIES and (meets_itself or not any(each is entry for each in made)):
+                self._computed_with(snapshot, meets_itself=meets_itself)
+
+    def _computed_with(self, snapshot: _Snapshot, *, meets_itself: bool) -> None:
+        if self._course.steps == snapshot.step:
+            return
+        is_new = not snapshot.computed_with or (meets_itself and not snapshot.met_itself)
+        snapshot.computed_with = True
+        snapshot.met_itself |= meets_itself
+        if is_new:
+            self._look()
 
     def _used(self, state: Any) -> None:
         """Saved, loaded, or overwritten with what was made of it: no concern of later steps, if in the very step."""
@@ -254,6 +264,7 @@ class Snapshots(Instrument):
                     regular=self._is_regular(snapshot.where),
                     others_used=snapshot.where in self._used_at,
                     computed_with=snapshot.computed_with,
+                    met_itself=snapshot.met_itself,
                     read_in_a_row=snapshot.most_in_a_row,
                 )
             )
@@ -298,6 +309,13 @@ def _members(name: str, value: object) -> Iterator[tuple[str, object]]:
     elif not is_a(value, (type, ModuleType, FunctionType, torch.optim.Optimizer)):
         held = list(attributes(value).items())
         yield from ((f"{name}.{key}", member) for key, member in held if key not in PARTS)
+
+
+def _is_read(entry: torch.Tensor, operands: list[torch.Tensor], made: list[torch.Tensor]) -> bool:
+    """Whether something was made of an entry in its shape, or a number of it alone."""
+    is_alone = len(operands) == 1
+    others = (each for each in made if each is not entry)
+    return any(each.shape == entry.shape or (each.numel() == 1 and is_alone) for each in others)
 
 
 def _addresses(values: Iterable[object]) -> Addresses:

@@ -19,11 +19,13 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
+from autograd_doctor.reading.collated import is_order
 from autograd_doctor.reading.mixing import Mixed, part_of, tried
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.without_running import attributes
@@ -130,7 +132,8 @@ class BatchLeaks(Instrument):
             return
         self._count += 1
         why = obstacle(module)
-        related = any(list(each.shape).count(samples) > 1 for each in passed.inputs if each is not first)
+        others = [each for each in passed.inputs if each is not first]
+        related = any(list(each.shape).count(samples) > 1 or _is_order(each, samples) for each in others)
         given = (call.call.args, call.call.kwargs)
         args, kwargs = (None, None) if why else map(copies_of, given)
         if not why and (args is None or kwargs is None) and not related:
@@ -216,6 +219,11 @@ class BatchLeaks(Instrument):
             output=found.output,
             **told,  # type: ignore[arg-type]
         )
+
+
+def _is_order(tensor: torch.Tensor, samples: int) -> bool:
+    """Whether it tells the module where the samples of a batch belong, which was sorted by their lengths."""
+    return tensor.shape == (samples,) and readable(tensor) and is_order(at_home(tensor))
 
 
 def _shorten(taken: _Taken) -> str:

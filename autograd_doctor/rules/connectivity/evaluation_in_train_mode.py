@@ -26,6 +26,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for (module, _), passes in by_place.items():
         training = _training_passes(trace, module)
         is_meant = _on_purpose(trace, training, passes) or _only_shown(trace, module, passes)
+        is_meant = is_meant or _comes_before_learning(trace, module, passes)
         if _trained(trace, module) and not is_meant:
             yield from _finding(trace, module, passes, training)
     yield from _unreached(trace)
@@ -78,12 +79,42 @@ def _only_shown(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
         return False
     if any(set(event.in_train) - set(event.statistics_moved) for event in passes) and not _is_judged(trace, module):
         return False
-    where = {(event.location, event.grad_enabled) for event in passes}
-    of_module = [event for event in trace.of(IdleOutputSeen) if event.module == module]
-    seen = [event for event in of_module if (event.location, event.grad_enabled) in where]
+    seen = _outputs(trace, module, passes)
     places = {event.location for event in seen}
-    scored = any(event.compared and not event.borrowed for event in seen)
-    return all(event.location in places for event in passes) and not scored
+    return all(event.location in places for event in passes) and not _is_scored(seen)
+
+
+def _comes_before_learning(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
+    """Whether nothing has been learned yet that could be scored, nor is: first weights are found by such passes."""
+    steps = [event.sequence for event in trace.of(OptimizerStepped)]
+    is_before = bool(steps) and all(event.sequence < steps[0] for event in passes)
+    return is_before and not _is_scored(_outputs(trace, module, passes))
+
+
+def _outputs(trace: Trace, module: int, passes: list[ForwardRan]) -> list[IdleOutputSeen]:
+    where = {(event.location, event.grad_enabled) for event in passes}
+    of_module = (event for event in trace.of(IdleOutputSeen) if event.module == module)
+    return [event for event in of_module if (event.location, event.grad_enabled) in where]
+
+
+def _is_scored(seen: list[IdleOutputSeen]) -> bool:
+    return any(event.compared and not event.borrowed for event in seen)
+
+
+def _was_switched_for_them(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
+    """Whether a `train()` came right before each of them, and `eval()` before others, and no operation of torch
+    compares what they give with data: rollouts explore by dropout."""
+    switched, asked = False, {event.sequence for event in passes}
+    either: list[ModeSet | ForwardRan] = [*trace.of(ModeSet), *trace.of(ForwardRan)]
+    for event in sorted((event for event in either if event.module == module), key=lambda event: event.sequence):
+        if isinstance(event, ModeSet):
+            switched = event.training
+        elif event.sequence in asked and not switched:
+            return False
+        elif event.grad_enabled:
+            switched = False
+    unscored = all(event.elsewhere for event in _outputs(trace, module, passes))
+    return unscored and _knows_eval_mode(trace, module)
 
 
 def _knows_eval_mode(trace: Trace, module: int) -> bool:
@@ -113,6 +144,8 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
     moved = sorted({part for event in passes for part in event.statistics_moved})
     active = [part for part in first.in_train if part not in moved]
     notes = () if rare else ("it runs so in most training steps, which pseudo labels and rollouts do by design",)
+    if _was_switched_for_them(trace, module, passes):
+        rare, notes = False, ("`train()` came right before it each time, as before rollouts that explore by dropout",)
     if active and _is_judged(trace, module) and not _knows_eval_mode(trace, module):
         rare, notes = False, ("it is never in eval mode, which generators whose dropout is their noise are by design",)
     effects = [f"statistics of {_listed(moved)} moved"] if moved else []
@@ -391,7 +424,9 @@ RULE = Rule(
     "samples to train on. Previews of a network that uses batch statistics everywhere: it is never in eval mode, "
     "and what it gives is compared with nothing, or made with weights that were adapted for it; the same with dropout "
     "in a generator, which learns through a network that also learns without it, and where a score of it is only an "
-    "`info`. So is a pass in nearly every training step.",
+    "`info`. So is a pass in nearly every training step, and one right after a `train()` where others follow an "
+    "`eval()`, and torch compares what it gives with nothing. Passes whose outputs nothing takes, and those before the "
+    "first step that nothing scores: for shapes, statistics and first weights.",
     needs=(
         BackwardRan,
         ForwardRan,

@@ -125,7 +125,9 @@ def _finding(event: PairsMisaligned) -> Finding:
         f"are of {event.rows:,} rows",
         subject=event.target or "targets",
         location=location,
+        severity="info" if event.control else None,
         confidence="medium",
+        notes=("other models learn from pairs that go together here, as beside a null model",) if event.control else (),
         help="take inputs and targets by the same indices: `rows = torch.randperm(len(x)); x[rows], y[rows]`",
         evidence={"steps": event.steps, "of_steps": event.of, "rows": event.rows},
         related=beside(location, *places),
@@ -262,7 +264,10 @@ RULE = Rule(
     fix="Draw the indices once, and take both sides by them.",
     fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices. "
     "Two views of one picture, targets that are the same for all, and pictures that no loss compares. "
-    "Labels that change from the start, that are assigned anew once, or that a model gave.",
+    "Labels that change from the start, that are assigned anew once, or that a model gave. A batch that holds the "
+    "order of its rows, and predictions that are sorted. Null models, which learn from permuted targets beside the "
+    "true one; in steps of their own they are an `info`, where another model learns at the same line from pairs that "
+    "go together.",
     needs=(FieldsTurned, LabelsLost, ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead),
     examine=examine,
     bad=(bad, bad_shifted_twice, bad_sorted_by_length),

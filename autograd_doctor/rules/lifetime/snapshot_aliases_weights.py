@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.lifetime import SnapshotKept, WeightsMetThemselves
 from autograd_doctor.events.subjects import ParameterSeen
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
@@ -21,23 +21,32 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.parameters and event.step > event.taken_in_step and (event.loaded_back or lasted):
             lasting[event.holder, event.location] = event
     loaded = {event.location for event in trace.of(SnapshotKept) if event.loaded_back}
+    meetings = _meetings(trace, tunables)
+    explained = {met[0].kept_at for met in meetings if met[0].how in ("updated", "compared")}
     told: set[object] = set()
     # Several names may hold the one that was taken at a line: the first is told.
     for event in {event.location: event for event in reversed(lasting.values())}.values():
         is_used = event.location in loaded
-        is_view = event.read_in_a_row >= tunables["reads"]
-        if is_used or not (is_view or _is_candidate(trace, event)):
+        is_meant = event.read_in_a_row >= tunables["reads"] or _is_candidate(trace, event)
+        if is_used or (event.location not in explained and (event.met_itself or not is_meant)):
             told.add(event.location)
             yield _finding(trace, event, is_used=is_used)
-    meetings: dict[object, list[WeightsMetThemselves]] = {}
+    for met in meetings:
+        if met[0].how != "put back" or met[0].kept_at not in told:  # a snapshot that was loaded back
+            yield _meeting(trace, met)
+
+
+def _meetings(trace: Trace, tunables: Tunables) -> list[list[WeightsMetThemselves]]:
+    """Those at one line, of which one is enough or that there are several of."""
+    by_line: dict[tuple[str, Location | None], list[WeightsMetThemselves]] = {}
     for met in trace.of(WeightsMetThemselves):
-        meetings.setdefault((met.how, met.location), []).append(met)
-    for met_again in meetings.values():
-        if met_again[0].how == "put back" and met_again[0].kept_at in told:
-            continue  # a snapshot that was loaded back
-        is_known = met_again[0].how == "loaded" and met_again[0].kept_at is not None
-        if is_known or any(met.for_good for met in met_again) or _times(met_again) >= tunables["updates"]:
-            yield _meeting(trace, met_again)
+        by_line.setdefault((met.how, met.location), []).append(met)
+    return [met for met in by_line.values() if _is_enough(met) or _times(met) >= tunables["updates"]]
+
+
+def _is_enough(meetings: Sequence[WeightsMetThemselves]) -> bool:
+    is_known = meetings[0].how == "loaded" and meetings[0].kept_at is not None
+    return is_known or any(met.for_good for met in meetings)
 
 
 def _is_candidate(trace: Trace, event: SnapshotKept) -> bool:
@@ -57,10 +66,17 @@ def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
         evidence={"taken_after_steps": event.taken_in_step, "steps_since": age, "parameters": len(event.parameters)},
         severity=None if is_used else "warning",
         confidence="high" if is_used else "medium",
-        notes=("loading it back into the model changed nothing",) if is_used else (),
+        notes=_notes(event, is_used=is_used),
         step_first=event.taken_in_step,
         step_count=age,
         parameters=event.parameters,
+    )
+
+
+def _notes(event: SnapshotKept, *, is_used: bool) -> tuple[str, ...]:
+    notes = ("loading it back into the model changed nothing",) if is_used else ()
+    return (
+        (*notes, "it was computed with beside the weights, which were the same values") if event.met_itself else notes
     )
 
 
@@ -246,7 +262,8 @@ RULE = Rule(
     fine="Snapshots that are saved to disk at once, copied, or read only in the step in which they were taken; "
     "checkpoint candidates made in each epoch; a view of the weights from which an average or a mirror reads them in "
     "every step; what is itself updated in the place of the weights, as master weights of their own precision; a "
-    "snapshot from before the first step that is only saved or copied from; weights that are swapped by "
+    "snapshot from before the first step that is only saved, copied from or written through, or whose norms are "
+    "taken; a module whose own parameters share the storage of others, and get gradients; weights that are swapped by "
     "giving parameters another storage, and get theirs back. If nothing was seen to load the snapshot back, it is a "
     "warning.",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from types import FunctionType, ModuleType
@@ -311,7 +311,7 @@ def _members(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield from ((f"{name}.{key}", member) for key, member in held if key not in PARTS)
 
 
-def _is_read(entry: torch.Tensor, operands: list[torch.Tensor], made: list[torch.Tensor]) -> bool:
+def _is_read(entry: torch.Tensor, operands: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
     """Whether something was made of an entry in its shape, or a number of it alone."""
     is_alone = len(operands) == 1
     others = (each for each in made if each is not entry)

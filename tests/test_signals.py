@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from autograd_doctor.instruments.cycle.clipping import Clipping
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
-from autograd_doctor.signals.guard import Guard, hide_from_observers
+from autograd_doctor.signals.guard import Guard, LookClock, hide_from_observers
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import NamedSignal, Seam, Signal
 from tests.watching import Recorded, Replaced, global_state, recording_replacements
@@ -1049,3 +1049,29 @@ def test_seeds():
         random.seed(a=4)
         numpy.random.seed(None)
     assert [(call.generator, call.seed) for _, call in heard] == [("torch", 3), ("Python", 4), ("NumPy", None)]
+
+
+# --------------------------------------------------------------------------------------------------- the clock of looks
+
+
+def test_the_clock_stands_still_while_a_signal_is_heard_but_for_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("autograd_doctor.signals.guard._now", lambda: now[0])
+
+    def passes(seconds: float) -> None:
+        now[0] += seconds
+
+    clock = LookClock()
+    passes(1.0)
+    assert clock.seconds() == 1.0
+    assert clock.begin()
+    passes(5.0)
+    assert not clock.begin()
+    assert clock.seconds() == 1.0
+    clock.counting(lambda: passes(2.0))
+    assert clock.seconds() == 3.0
+    passes(1.0)
+    clock.end()
+    assert clock.seconds() == 3.0
+    clock.counting(lambda: passes(4.0))
+    assert clock.seconds() == 7.0

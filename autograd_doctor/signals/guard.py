@@ -120,6 +120,13 @@ class LookClock:
             self._looked += _now() - self._since
             self._since = None
 
+    def counting(self, action: Callable[[], None]) -> None:
+        """Do what counts as the program's own, also in a look: waiting for what it has asked a device for."""
+        began = _now()
+        action()
+        if self._since is not None:
+            self._looked -= _now() - began
+
     def seconds(self) -> float:
         """The time, in seconds from no particular moment, as if no look had ever taken any."""
         now = _now()

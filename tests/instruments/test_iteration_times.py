@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,6 +31,9 @@ class Clock:
         return False
 
     def end(self) -> None: ...
+
+    def counting(self, action: Callable[[], None]) -> None:
+        action()
 
     def seconds(self) -> float:
         return Clock.now
@@ -149,6 +152,32 @@ def test_modules_are_told_with_what_they_take_themselves() -> None:
         "model.second": ("Slow", 1.0, {2.0}, {2.0}),
     }
     assert last(events).samples == 8
+
+
+def test_an_accelerator_is_waited_for_in_every_other_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has yet to do belongs to what asked for it: here, that takes a second for each forward."""
+    owed = [0.0]
+
+    def wait() -> None:
+        takes(owed[0])
+        owed[0] = 0.0
+
+    class Asks(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            owed[0] += 1.0
+            return super().forward(x)
+
+    monkeypatch.setattr(iteration_times, "accelerator_in_use", lambda: "cuda")
+    monkeypatch.setattr(iteration_times, "wait_for_accelerator", wait)
+    with watched() as events:
+        model = Asks(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        for _ in range(STEPS):
+            model(torch.ones(8, 4)).mean().backward()
+            optimizer.step()
+    timed = [each for each in events.of(IterationTimed) if not each.recorded]
+    assert {each.waited for each in timed} == {True, False}
+    assert all(spent(each) == {"forward" if each.waited else "rest": 1.0} for each in timed)
 
 
 def test_micro_batches_are_one_iteration_and_two_optimizers_are() -> None:

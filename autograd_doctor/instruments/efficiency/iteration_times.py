@@ -134,7 +134,7 @@ class IterationTimes(Instrument):
     def seconds(self) -> float:
         """The time, without what looks have taken."""
         if self._now.waits:
-            wait_for_accelerator()
+            self._clock.counting(wait_for_accelerator)
         return self._clock.seconds()
 
     # ------------------------------------------------------------------------------------------------- what is done
@@ -264,6 +264,9 @@ class IterationTimes(Instrument):
             if self._others <= _MOST_STEPS:
                 return
         is_first, self._ends_with, self._others = step != self._ends_with, step, 0
+        if is_first or not self._now.split:  # the whole is over when all is done
+            self._clock.counting(wait_for_accelerator)
+            self._credit()
         if is_first:
             self._now = self._new_iteration(waits=True)
         else:
@@ -271,8 +274,6 @@ class IterationTimes(Instrument):
 
     def _new_iteration(self, *, waits: bool) -> Iteration:
         is_remote = accelerator_in_use() is not None
-        if is_remote:
-            wait_for_accelerator()
         return Iteration(waits and is_remote, waits or not is_remote, recorded=self._detail.full)
 
     def _tell(self, ended: Iteration) -> None:

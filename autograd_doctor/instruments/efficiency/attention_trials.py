@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -43,8 +45,11 @@ class _Scores(NamedTuple):
 
 
 class _Taken(NamedTuple):
+    """To be tried, unless somebody has used the weights in another way, or keeps them. scores: what they came of."""
+
     attention: Attention
-    dropped: float
+    scores: _Scores
+    weights: weakref.ref[torch.Tensor]
 
 
 class AttentionTrials(Instrument):
@@ -58,6 +63,8 @@ class AttentionTrials(Instrument):
         self._tape = tape
         self._iterations = iteration_times
         self._scores: dict[Value, _Scores] = {}
+        self._looked_at: set[int] = set()
+        """Queries whose weights were used for something else as well."""
         self._taken: dict[Place, _Taken] = {}
         self._tried: set[Place] = set()
 
@@ -75,17 +82,19 @@ class AttentionTrials(Instrument):
             self._multiplied(op, known)
         elif known is not None and (found := _changed(op, known)) is not None:
             self._scores[op.output] = found
+        elif known is not None and known.weights:
+            self._looked_at.add(id(known.queries))
 
     def _multiplied(self, op: Op, known: _Scores | None) -> None:
         first, second = map(tensor_of, op.values)
         if first is None or second is None:
             return
         if known is not None and known.weights:
-            self._take(op, known, second)
+            self._take(op, known, first, second)
         elif first.dim() > 2 and min(op.output.shape[-2:]) >= _SHORTEST and first.dim() == second.dim():
             self._scores[op.output] = _Scores(first.detach(), second.detach().transpose(-2, -1))
 
-    def _take(self, op: Op, known: _Scores, values: torch.Tensor) -> None:
+    def _take(self, op: Op, known: _Scores, weights: torch.Tensor, values: torch.Tensor) -> None:
         result, where = tensor_of(op.output), op.place if isinstance(op, LiveOp) else None
         is_new = where is not None and where not in self._tried and where not in self._taken
         held = sum(each.nbytes for each in (known.queries, known.keys, values))
@@ -93,15 +102,27 @@ class AttentionTrials(Instrument):
             return
         queries, keys, copied = (each.detach().clone() for each in (known.queries, known.keys, values))
         told = None if known.dropped else result.detach().clone()
-        self._taken[where] = _Taken(Attention(queries, keys, copied, known.scale, known.mask, told), known.dropped)
+        attention = Attention(queries, keys, copied, known.scale, known.mask, told)
+        self._taken[where] = _Taken(attention, known, weakref.ref(weights))
 
     # ------------------------------------------------------------------------------------------------------- the trial
 
     def _over(self, iteration: Iteration) -> None:
-        self._scores.clear()
-        if iteration.recorded:
-            return
-        taken, self._taken = self._taken, {}
+        """By now, weights that nobody keeps are gone with the graph."""
+        alone = {
+            where: each
+            for where, each in self._taken.items()
+            if id(each.scores.queries) not in self._looked_at and each.weights() is None
+        }
+        if not iteration.recorded:
+            self._taken = {}
+            self._try(alone)
+        elif self._scores:
+            self._taken = alone
+            self._scores.clear()
+            self._looked_at.clear()
+
+    def _try(self, taken: Mapping[Place, _Taken]) -> None:
         for where, each in taken.items():
             self._tried.add(where)
             try:
@@ -124,7 +145,7 @@ class AttentionTrials(Instrument):
             differs=found.differs,
             causal=attention.is_causal,
             masked=attention.mask is not None,
-            dropped=taken.dropped,
+            dropped=taken.scores.dropped,
             scale=attention.scale,
         )
 

@@ -89,6 +89,62 @@ def good_short_sequences() -> None:
         optimizer.step()
 
 
+def good_weights_are_looked_at() -> None:
+    """An auxiliary loss wants each position to spread its attention: the fused call gives no weights."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(32, 96), nn.Linear(32, 32)
+            self.peak = torch.zeros(())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            queries, keys, values = self.inner(x).chunk(3, -1)
+            weights = (queries @ keys.transpose(-2, -1) / 32**0.5).softmax(-1)
+            self.peak = weights.amax(-1).mean()
+            return self.outer(weights @ values)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    attention = Attention()
+    model = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), attention, nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(4, 256, 4)
+        optimizer.zero_grad()
+        loss = (model(inputs) - inputs.roll(1, 1).sum(-1, keepdim=True)).pow(2).mean()
+        (loss + 0.1 * attention.peak).backward()
+        optimizer.step()
+
+
+def good_weights_are_kept() -> None:
+    """The weights are returned, to be shown."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(32, 96), nn.Linear(32, 32)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            queries, keys, values = self.inner(x).chunk(3, -1)
+            weights = (queries @ keys.transpose(-2, -1) / 32**0.5).softmax(-1)
+            return self.outer(weights @ values), weights
+
+    torch.manual_seed(0)
+    first, attention, last = nn.Linear(4, 32), Attention(), nn.Linear(32, 1)
+    optimizer = torch.optim.Adam([*first.parameters(), *attention.parameters(), *last.parameters()], lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(4, 256, 4)
+        optimizer.zero_grad()
+        found, shown = attention(torch.tanh(first(inputs)))
+        (last(found) - inputs.roll(1, 1).sum(-1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+    print(shown[0, 0, :4].tolist())
+
+
 def good_scores_by_position() -> None:
     """Scores get a learned term for each distance: the fused call would lose its gradient, or keep as much."""
     import torch
@@ -173,7 +229,7 @@ RULE = Rule(
     fine="Where the weights themselves are looked at, or get terms that learn.",
     needs=(AttentionTried,),
     bad=(bad,),
-    good=(good, good_short_sequences, good_scores_by_position),
+    good=(good, good_short_sequences, good_weights_are_looked_at, good_weights_are_kept, good_scores_by_position),
     tunables={
         "bytes": Tunable(2**20, "the fewest bytes that are saved", "chosen: fewer are there on any device"),
         "slower": Tunable(0.05, "by what share the fused call may take longer", "chosen: memory may be worth that"),

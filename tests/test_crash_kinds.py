@@ -365,6 +365,11 @@ def asks_for_a_dimension_that_is_not_there() -> None:
     leaf(3).sum(dim=2)
 
 
+@raises("out_of_memory")
+def asks_for_more_memory_than_there_is() -> None:
+    leaf(2**50)
+
+
 @raises("other")
 def asks_a_dict() -> None:
     raise KeyError("size mismatch")

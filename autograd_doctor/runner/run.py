@@ -53,6 +53,7 @@ from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import Plan, plan_of_members
 from autograd_doctor.reading.holders import own_modules
+from autograd_doctor.reading.torch_versions import WAITING
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.assuming import assume, defines_model
@@ -146,6 +147,8 @@ class _Run:
 
     def go(self) -> int:
         """Run the program to its end, its failure or the stop, and say which it was."""
+        if self._plan.waits:
+            os.environ.update(WAITING)
         self._say_started()
         reason, code = self._run_program()
         # What Python does first at exit: wait for the threads of the program, which may still be training.

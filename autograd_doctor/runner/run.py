@@ -37,6 +37,7 @@ from autograd_doctor.events.run import (
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.instruments.session import Session, needed_for
+from autograd_doctor.instruments.spine.captured import Captured
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.devices import Devices
@@ -77,7 +78,18 @@ from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory, Devices, Uploads)
+_ON_ACCELERATORS = (Uploads, Captured)
+ALWAYS = (
+    LightSteps,
+    Loaders,
+    OptimizerSteps,
+    Lineage,
+    TorchWarnings,
+    GradientNorms,
+    Memory,
+    Devices,
+    *_ON_ACCELERATORS,
+)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn; and would
 have an accelerator waited for more often."""
 EMITS: tuple[type[Event], ...] = (

@@ -191,7 +191,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     steps, seconds: a check goes on until it has seen so many optimizer steps, and so many seconds of training.
     max_seconds: and no longer than this. batches_per_epoch: how many batches of a long pass over a `DataLoader` are
-    seen at least before it is cut (0: it never is). full_from: a step about which everything is recorded.
+    seen at least before it is cut (0: it never is). full_from: a step about which everything is recorded. waits: each
+    line is to wait for what it asks of an accelerator.
     runs_again: where more detail is needed, the parent runs the program once more, so that this run ends there. ranks:
     which one of several this process is.
     trace, scratch: a file to append events to, and a folder for the journal of files and for `STACKS`. polite: keep a
@@ -215,6 +216,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     max_seconds: float = 60.0
     batches_per_epoch: int = 10
     full_from: int | None = None
+    waits: bool = False
     runs_again: bool = False
     ranks: Ranks = Ranks()
     members: str = ""

@@ -246,6 +246,44 @@ def test_what_held_the_memory_that_ran_out_is_told() -> None:
     assert any("tanh" in related.message for related in finding.related)
 
 
+def test_an_error_that_comes_late_is_reported_with_the_line_that_made_it() -> None:
+    """The program plays a device that tells of errors when it is waited for, unless each line is to wait."""
+    source = ON_IT + dedent("""
+        import os
+
+        import torch
+        from torch import nn
+
+        errors = []
+        calls = iter(range(100))
+
+        def gather(x):
+            if next(calls) == 7:
+                errors.append(torch.AcceleratorError("CUDA error: device-side assert triggered"))
+                if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
+                    raise errors[0]
+            return x.clone()
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 1).to("stand_in")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for _ in range(20):
+            x = torch.randn(16, 4).to("stand_in")
+            loss = nn.functional.mse_loss(model(gather(x)), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if errors:
+                raise errors.pop()
+    """)
+    report = check_program(source)
+    (finding,) = report.findings
+    assert (finding.code, finding.location is not None) == ("AD599", True), summary(report)
+    assert finding.location is not None
+    assert source.splitlines()[finding.location.line - 1].strip() == "raise errors[0]"
+    assert "earlier" not in finding.message
+
+
 SLICES = """
     import torch
     from torch import nn

@@ -338,6 +338,23 @@ def test_refused_target_is_described(operation: str, message: str, target: tuple
     assert said in finding.message
 
 
+LATE = "CUDA error: device-side assert triggered"
+
+
+def test_an_error_that_an_accelerator_tells_late_may_be_of_an_earlier_line() -> None:
+    (finding,) = findings("AD599", crash(LATE, kind="AcceleratorError", late=True))
+    assert "an earlier one" in finding.message
+    assert "CUDA_LAUNCH_BLOCKING" in finding.help
+    (finding,) = findings("AD599", crash(LATE, kind="AcceleratorError"))
+    assert "earlier" not in finding.message
+
+
+def test_a_loss_whose_kernel_meets_no_class_has_a_wrong_target() -> None:
+    event = failed("cross_entropy", LATE, facts("", (16, 3)), facts("labels", (16,)), kind="AcceleratorError")
+    (finding,) = findings("AD511", event, crash(LATE, kind="AcceleratorError"))
+    assert "labels" in finding.message
+
+
 def test_device_of_a_target_is_no_matter_of_its_values() -> None:
     message = "Expected all tensors to be on the same device, but found at least two devices"
     event = failed("cross_entropy", message, facts("", (16, 3), device="cuda:0"), facts("y", (16,)))

@@ -1075,3 +1075,24 @@ def test_the_clock_stands_still_while_a_signal_is_heard_but_for_what_counts(monk
     assert clock.seconds() == 3.0
     clock.counting(lambda: passes(4.0))
     assert clock.seconds() == 7.0
+
+
+# ------------------------------------------------------------------------------------------------------------ captures
+
+
+def test_what_a_graph_of_an_accelerator_captures_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    captured: list[str] = []
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "capture_begin", lambda graph, *args: captured.append("begin"))
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "capture_end", lambda graph: captured.append("end"))
+    model = torch.nn.Linear(2, 2)
+    signals, began, called = Signals(raises), list[object](), list[object]()
+    signals.captures.began.connect(began.append, owner="test")
+    signals.modules.began.connect(called.append, owner="test")
+    torch.cuda.CUDAGraph.capture_begin(object())  # type: ignore[arg-type]
+    model(torch.ones(1, 2))
+    assert called == []
+    torch.cuda.CUDAGraph.capture_end(object())  # type: ignore[arg-type]
+    model(torch.ones(1, 2))
+    signals.captures.began.disconnect(began.append)
+    signals.modules.began.disconnect(called.append)
+    assert (len(began), len(called), captured) == (1, 1, ["begin", "end"])

@@ -42,6 +42,7 @@ def again(plan: Plan, trace: Trace) -> Again | None:
         plan = replace(
             plan,
             full_from=step,
+            waits=trace.crash is not None and trace.crash.late,
             steps=max(plan.steps, step + _STEPS_BEYOND),
             max_seconds=_TIMES_THE_SECONDS * plan.max_seconds,
         )
@@ -68,6 +69,6 @@ def _missed(trace: Trace) -> tuple[int, str] | None:
     if needed is not None and not trace.tells_first_cause:
         return needed.step, f"a {needed.what} occurred"
     turns = trace.of(DetailTurned)
-    if trace.crash is not None and turns and not turns[-1].full:
+    if trace.crash is not None and (trace.crash.late or (turns and not turns[-1].full)):
         return trace.crash.step, f"the program raised `{trace.crash.kind}`"
     return None

@@ -205,7 +205,8 @@ class ProgramRaised(Event, frozen=True):
     """The program died of an exception. Frames go from the outermost to the one that raised.
 
     caught: the program caught it, and then ended by itself with an exit code other than 0.
-    missing: the module that an import did not find.
+    missing: the module that an import did not find. late: it tells of what an accelerator was asked for on this line or
+    before, and was raised where the program next waited for it.
     """
 
     kind: str
@@ -214,3 +215,4 @@ class ProgramRaised(Event, frozen=True):
     in_backward: bool = False
     caught: bool = False
     missing: MissingModule | None = None
+    late: bool = False

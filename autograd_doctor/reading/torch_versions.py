@@ -5,6 +5,7 @@ Everything else may rely on the oldest release that `pyproject.toml` allows, 2.4
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
@@ -19,6 +20,8 @@ from torch.nn import utils
 
 from autograd_doctor.reading.without_running import attributes, is_a
 
+WAITING = {"CUDA_LAUNCH_BLOCKING": "1", "HIP_LAUNCH_BLOCKING": "1"}
+"""Settings with which each line waits for what it asks of an accelerator, read when that is used first."""
 _LATE = re.compile(r"(?:CUDA|HIP|XPU|NPU|MUSA) error: ")
 """How an older torch begins what it has no exception of its own for."""
 CLIPPING = tuple(
@@ -63,6 +66,11 @@ def is_late(error: BaseException) -> bool:
     if type(error).__name__ == "AcceleratorError":
         return True
     return isinstance(error, RuntimeError) and bool(_LATE.match(str(error)))
+
+
+def waits_for_kernels() -> bool:
+    """Whether each line waits for what it asks of an accelerator, so that errors are raised where they are made."""
+    return any(os.environ.get(name) == value for name, value in WAITING.items())
 
 
 def mark_now(device: torch.device) -> Any:

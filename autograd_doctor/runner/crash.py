@@ -18,6 +18,7 @@ from autograd_doctor.instruments.session import Session
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.places import is_own, locate
 from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.reading.torch_versions import is_late, waits_for_kernels
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.runner.missing_module import missing_module
 from autograd_doctor.signals.guard import Guard
@@ -96,6 +97,7 @@ def raised(error: BaseException, guard: Guard, step: int, *, caught: bool = Fals
         frames=[*frames, *_where_it_does_not_parse(error)],
         caught=caught,
         missing=missing_module(error),
+        late=is_late(error) and not waits_for_kernels(),
         in_backward=any(entry.tb_frame.f_code.co_name == "_engine_run_backward" for entry in entries),
     )
 

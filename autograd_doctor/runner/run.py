@@ -37,6 +37,7 @@ from autograd_doctor.events.run import (
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.instruments.session import Session, needed_for
+from autograd_doctor.instruments.spine.captured import Captured
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.devices import Devices
@@ -53,6 +54,7 @@ from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import Plan, plan_of_members
 from autograd_doctor.reading.holders import own_modules
+from autograd_doctor.reading.torch_versions import WAITING
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.assuming import assume, defines_model
@@ -76,7 +78,18 @@ from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory, Devices, Uploads)
+_ON_ACCELERATORS = (Uploads, Captured)
+ALWAYS = (
+    LightSteps,
+    Loaders,
+    OptimizerSteps,
+    Lineage,
+    TorchWarnings,
+    GradientNorms,
+    Memory,
+    Devices,
+    *_ON_ACCELERATORS,
+)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn; and would
 have an accelerator waited for more often."""
 EMITS: tuple[type[Event], ...] = (
@@ -146,6 +159,8 @@ class _Run:
 
     def go(self) -> int:
         """Run the program to its end, its failure or the stop, and say which it was."""
+        if self._plan.waits:
+            os.environ.update(WAITING)
         self._say_started()
         reason, code = self._run_program()
         # What Python does first at exit: wait for the threads of the program, which may still be training.

@@ -7,6 +7,7 @@ listens are the instruments; a test, or the callback of a framework, may send th
 from __future__ import annotations
 
 from autograd_doctor.signals.backward import Backward
+from autograd_doctor.signals.captures import Captures
 from autograd_doctor.signals.checkpoints import Checkpoints
 from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.collectives import Collectives
@@ -68,6 +69,7 @@ class Signals:
         self.distributions = Distributions(guard)
         self.wrapping = Wrapping(guard)
         self.collectives = Collectives(guard)
+        self.captures = Captures(guard)
         self.checkpoints = Checkpoints(guard, self.operations)
 
     @property

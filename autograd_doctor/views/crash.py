@@ -46,7 +46,9 @@ CrashKind = Literal[
     "other",
 ]
 
-_TORCH_RAISES = frozenset({"RuntimeError", "ValueError", "IndexError", "AssertionError", "NotImplementedError"})
+_TORCH_RAISES = frozenset({
+    *("RuntimeError", "ValueError", "IndexError", "AssertionError", "NotImplementedError", "AcceleratorError"),
+})  # fmt: skip
 
 _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))  # type: ignore[misc]
@@ -106,6 +108,8 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
 )
 _FUNCTION = re.compile(r"unction (?P<function>\w+)Backward returned")
 _CLASS_INDEX = re.compile(r"Target (-?\d+) is out of bounds")
+_OF_AN_INDEX = re.compile(r"device-side assert")
+"""What a kernel says of an index that is out of bounds; of a loss that is the target's."""
 _OF_THE_PREDICTION = re.compile(r"should be between 0 and 1")
 _LOSS = re.compile(r"_loss$|^cross_entropy|^binary_cross_entropy|^kl_div$|_loss_functional$")
 """The losses of `torch.nn.functional`, by the names that they share."""
@@ -209,6 +213,8 @@ def _of_loss(kind: CrashKind, message: str) -> CrashKind:
     """What a loss refuses is its target, but for its prediction being no probability."""
     if _OF_THE_PREDICTION.search(message):
         return "not_a_probability"
+    if _OF_AN_INDEX.search(message):
+        return "target_index"
     if kind == "dtype":
         return "target_dtype"
     if kind in ("shape", "other"):

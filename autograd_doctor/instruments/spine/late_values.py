@@ -50,6 +50,10 @@ class LateValues(Instrument):
     def finish(self) -> None:
         """Whoever asks from now on is waited for."""
         self._is_over = True
+        self.answer_all()
+
+    def answer_all(self) -> None:
+        """Wait for whatever was asked."""
         while self._sent is not None or self._waiting:
             self._receive()
             self._send()
@@ -68,7 +72,7 @@ class LateValues(Instrument):
         own = [tensor if is_remote(tensor) else tensor.clone() for tensor in tensors]
         self._waiting.append(_Asked(asker, own, then, in_place))
         if self._is_over:
-            self.finish()
+            self.answer_all()
         elif tensors and self._sent is None and sum(bool(each.tensors) for each in self._waiting) >= _SENT_TOGETHER:
             self._send()
 

@@ -36,21 +36,28 @@ def _finding(crash: Crash) -> Finding:
     where = "in backward" if raised.in_backward else "before the first step" if raised.step == 0 else ""
     when = where or f"after {plural(raised.step, 'step')}"
     said = f": {crash.said}" if crash.said else ""
+    late = "; this line, or an earlier one, asked the accelerator for what failed" if raised.late else ""
     tensors = _tensors(crash)
     return RULE.finding(
-        f"the program crashed with `{raised.kind}` {when}{said}",
+        f"the program crashed with `{raised.kind}` {when}{said}{late}",
         subject=raised.kind,
         location=crash.site,
-        help=_to_find(raised.missing)
-        if raised.missing
-        else f"follow the calls{' and tensors' if tensors else ''} to the line where a value first differs from what "
-        "the program expects",
+        help=_help(raised, has_tensors=bool(tensors)),
         evidence={"exception": raised.kind, "steps_before": raised.step},
         related=tuple(Related("called from here", frame.location) for frame in reversed(own[-_MOST_FRAMES:-1])),
         notes=tuple(f"in the failing frame: {text}" for text in tensors),
         step_first=crash.step_first,
         step_count=1,
     )
+
+
+def _help(raised: ProgramRaised, *, has_tensors: bool) -> str:
+    if raised.missing:
+        return _to_find(raised.missing)
+    if raised.late:
+        return "run it with `CUDA_LAUNCH_BLOCKING=1`: then the error is raised by the line that made it"
+    what = "the calls and tensors" if has_tensors else "the calls"
+    return f"follow {what} to the line where a value first differs from what the program expects"
 
 
 def _to_find(missing: MissingModule) -> str:

@@ -69,8 +69,8 @@ def test_fields_that_do_not_go_together(samples: Any, batch: Any, moved: str, le
         ([(t, k) if k else (t,) for t, k in SAMPLES], (padded(SORTED), torch.tensor(KINDS))),
     ],
     ids=[
-        "as they came", "sorted together", "in both orders", "something new", "the way back", "changed", "one label", "samples alike",
-        "two samples", "one field", "no numbers", "objects", "samples of several kinds",
+        "as they came", "sorted together", "in both orders", "something new", "the way back", "changed", "one label",
+        "samples alike", "two samples", "one field", "no numbers", "objects", "samples of several kinds",
     ],
 )  # fmt: skip
 def test_fields_that_go_together_or_cannot_be_told(samples: Any, batch: Any) -> None:

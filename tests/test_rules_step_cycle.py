@@ -737,13 +737,16 @@ def per_epoch(epochs: int, batches: int, length: int, *, ended: bool) -> list[Ev
 
 
 @pytest.mark.parametrize(
-    ("epochs", "batches", "length", "ended"),
-    [(5, 10, 50, True), (3, 10, 50, True), (3, 40, 400, False)],
+    ("epochs", "batches", "length", "ended", "severity"),
+    [(5, 10, 50, True, "warning"), (3, 10, 50, True, "info"), (3, 40, 400, False, "info")],
     ids=["to its end", "stopped early", "going on"],
 )
-def test_a_schedule_of_batches_stepped_per_epoch(epochs: int, batches: int, length: int, ended: bool) -> None:
+def test_a_schedule_of_batches_stepped_per_epoch(
+    epochs: int, batches: int, length: int, ended: bool, severity: str
+) -> None:
     (finding,) = judge(scheduler_stepped_too_often.RULE, per_epoch(epochs, batches, length, ended=ended))
     assert f"{length // batches} epochs of {batches} steps" in finding.message
+    assert finding.severity == severity
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,15 @@ class Provenance:
         self.by_library = False
         self.looked_at = False
 
+    @property
+    def numbers_of(self) -> int:
+        """The parameters that were seen to flow in as numbers: not by way of choices that were made of them."""
+        chosen, otherwise = 0, self.connected
+        for point, parameters in self.cuts.items():
+            chosen |= parameters if point.choice else 0
+            otherwise |= 0 if point.choice else parameters
+        return self.values & ~self.guessed & (otherwise | ~chosen)
+
     def take(self, values: int, *, guessed: int = 0) -> None:
         """Let values of parameters flow in, of which some were only guessed to; what was seen once stays seen."""
         if guessed or self.guessed:

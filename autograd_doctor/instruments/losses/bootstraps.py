@@ -30,6 +30,8 @@ from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import is_remote, read_together, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.distributions import Evaluation
 from autograd_doctor.signals.operations import Operation
 
 _GIVES = FROM_DATA | JOINS | TAKES
@@ -54,7 +56,8 @@ class _Mark:
 
     uses: how many operations take it in, but for those that give it these. counts: by anything that may leave a
     prediction out, and not as the number of an action or as a reward. told: how many ones there are, and whether there
-    is nothing but ones and zeros: numbers that may wait on an accelerator. is_one: in which values.
+    is nothing but ones and zeros: numbers that may wait on an accelerator. is_one: in which values. acts: these are
+    actions, of which a policy was asked for the probability.
     """
 
     place: Place | None
@@ -63,6 +66,7 @@ class _Mark:
     is_one: torch.Tensor
     uses: int = 0
     counts: bool = False
+    acts: bool = False
 
 
 class _Made(NamedTuple):
@@ -107,6 +111,7 @@ class Bootstraps(WithinStep):
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
         self.listen(self._lineage.operated, self._operation_ended)
+        self.listen(signals.distributions.evaluated, self._evaluated, attention=Attention.CLOSE)
 
     def _forget(self) -> None:
         self._marks: ValueTable[_Mark] = self.value_table()
@@ -127,7 +132,7 @@ class Bootstraps(WithinStep):
                 found = [(mark, ones) for mark, ones in marks if keeps[mark] and mark.uses == 1]
             else:
                 found = [(mark, ones) for mark, ones in marks if not mark.uses]
-                found = [] if any(mark.counts for mark, _ in marks) else found
+                found = [] if any(mark.counts and not mark.acts for mark, _ in marks) else found
             if found and self._told < _MOST_TOLD:
                 self._told += 1
                 self._tell(target, *found[-1])
@@ -167,6 +172,11 @@ class Bootstraps(WithinStep):
         elif not has_graph(result):
             self._computed(operation, result, inputs)
 
+    def _evaluated(self, evaluation: Evaluation) -> None:
+        mark = self._marks.get(evaluation.value)
+        if mark is not None:
+            mark.acts = True
+
     def _moved(self, operation: Operation, inputs: Sequence[torch.Tensor]) -> bool:
         """Whether a mark was only given another shape or dtype; otherwise it is used."""
         name, result = operation.name, operation.result
@@ -188,7 +198,8 @@ class Bootstraps(WithinStep):
         name = operation.name
         predicted = [tensor for tensor in inputs if self._is_predicted(tensor)]
         plain = [each for each in operation.args if isinstance(each, float)]
-        is_partial = name in _LEAVES_OUT or any(tensor in self._partial for tensor in inputs)
+        leaves_out = name in _LEAVES_OUT and bool(predicted)
+        is_partial = leaves_out or any(tensor in self._partial for tensor in inputs)
         if is_partial:
             self._partial.put(result, None)
         if name in PRODUCTS and not predicted and plain:
@@ -215,8 +226,9 @@ class Bootstraps(WithinStep):
         return _Made(where, is_partial, (predicted != 0).flatten() if is_partial and is_small else None)
 
     def _is_predicted(self, tensor: torch.Tensor) -> bool:
+        """What an environment makes of an action is data."""
         made = self._tensors.get(tensor)
-        return made is not None and made.values != 0
+        return made is not None and made.numbers_of != 0
 
     def _given(self, operation: Operation, result: torch.Tensor) -> None:
         if not _LEAST <= result.numel() <= _MOST or not readable(result):

@@ -39,7 +39,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         steps = steps_by_optimizer(trace).get(calls[-1].optimizer, [])
         if calls[0].follows_metric or not steps:
             continue
-        if len(calls) >= tunables["minimum_calls"] and _per_step(calls, steps):
+        is_per_step = len(calls) >= tunables["minimum_calls"] and _per_step(calls, steps)
+        if is_per_step:
             others = [first for first, *_ in by_scheduler.values() if first.optimizer == calls[-1].optimizer]
             taken_over = [first.step for first in others if first is not calls[0] and first.step >= calls[-1].step]
             last = min([_last_step(trace, calls[-1].optimizer, steps), *taken_over])
@@ -50,12 +51,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             )
             advice = "once per epoch, after its last batch"
         else:
-            seen = _crawls(trace, calls) or _crawled(trace, calls)
+            seen = _crawled(trace, calls)
             advice = "after every optimizer step"
         if not seen:
             seen, advice = _outlasts(trace, calls), "as often as its length says"
         if seen:
             yield _finding(trace, calls, seen, advice)
+        elif not is_per_step and (seen := _crawls(trace, calls)):
+            is_whole = has_ended(trace) and trace.steps_taken >= (1 - _PARTIAL) * (calls[0].length or 0)
+            yield _finding(trace, calls, seen, "after every optimizer step", is_hint=not is_whole)
 
 
 def _calls_by_scheduler(trace: Trace) -> dict[int, Calls]:
@@ -150,7 +154,7 @@ def _ends_early(calls: Calls, batches: int | None, tunables: Tunables) -> str:
 
 def _crawls(trace: Trace, calls: Calls) -> str:
     """One call after so many steps, on a schedule as long as the steps of whole epochs of these, which the run did not
-    exceed. While it goes on, a schedule of so many epochs may be a multiple of these steps by chance."""
+    exceed. Unless it is as long, a schedule of so many epochs may be a multiple of these steps by chance."""
     last, length = calls[-1], calls[0].length
     steps = round(last.step / last.count) if last.count else 0
     if length is None or steps < _FEWEST_BATCHES or abs(last.step - steps * last.count) > _PARTIAL * last.step:
@@ -216,7 +220,7 @@ def _batches_per_epoch(trace: Trace) -> int | None:
     return max(lengths, key=lengths.count, default=None)
 
 
-def _finding(trace: Trace, calls: Calls, seen: str, advice: str) -> Finding:
+def _finding(trace: Trace, calls: Calls, seen: str, advice: str, *, is_hint: bool = False) -> Finding:
     taken = [call for call in calls if not call.first]
     first = taken[0]
     name = first.name or first.kind
@@ -232,7 +236,9 @@ def _finding(trace: Trace, calls: Calls, seen: str, advice: str) -> Finding:
             taken[-1],
             f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",
         ),
+        severity="info" if is_hint else None,
         confidence="medium",
+        notes=("a plan of as many epochs, which the run did not come to, may be as long",) if is_hint else (),
         evidence={
             "calls": times,
             "steps": trace.steps_by_optimizer[first.optimizer],
@@ -390,7 +396,9 @@ RULE = Rule(
     why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
     fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",
     fine="Schedules as long as the run or until another takes over, those of a longer training of which the run is a "
-    "part, those that oscillate or follow a metric by design, and rates that fall ever more slowly, as 1 / t.",
+    "part, those that oscillate or follow a metric by design, and rates that fall ever more slowly, as 1 / t. A "
+    "schedule that is stepped once per epoch, and as long as whole epochs of batches, is an `info` where the run does "
+    "not come to its length: a plan of 100 epochs is a multiple of 25 batches, too.",
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, PassesCounted, RunEnded, SchedulerStepped),
     examine=examine,
     bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs, bad_cycle_as_long_as_samples),

@@ -34,6 +34,7 @@ from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.spine import detail
 from autograd_doctor.rules import all_rules
+from autograd_doctor.runner.run import ALWAYS
 
 Step = Callable[[], None]
 
@@ -201,7 +202,7 @@ def under_the_doctor(policy: Mapping[str, int]) -> Iterator[None]:
 def checked_instruments() -> list[type[Instrument]]:
     """Those of a check of all rules: a profile has instruments of its own."""
     checked = [rule for rule in all_rules() if not rule.profiles]
-    return needed_for(event.__name__ for rule in checked for event in rule.needs)
+    return [*ALWAYS, *needed_for(event.__name__ for rule in checked for event in rule.needs)]
 
 
 SETTLING = 40

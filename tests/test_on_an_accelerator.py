@@ -15,7 +15,7 @@ import pytest
 
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Example, Rule, all_rules
-from tests.harness import assert_healthy, body_of, check_program, marks, summary
+from tests.harness import assert_healthy, body_of, check_program, marks, programs, summary
 from tests.stand_in.building import lacking
 
 pytestmark = [
@@ -25,10 +25,14 @@ pytestmark = [
 
 EVERY = int(os.environ.get("ACCELERATOR_EVERY", "16"))
 """Of the examples of the rules, one in so many: all of them, with 1, take a quarter of an hour."""
+PROGRAMS_EVERY = EVERY * 10 if EVERY > 1 else 1
+"""Of the program tests, one in so many: they take longer."""
 NEEDS_THE_HOST = {
     ("AD403", "bad"),
+    ("AD403", "bad_scaled_by_a_range_of_zero"),
     ("AD403", "good"),
     ("AD617", "good_channels_first"),
+    ("AD636", "good_final_state"),
     ("AD705", "bad"),
     ("AD705", "good"),
     *((rule.code, each.__name__) for rule in all_rules() if rule.code[:3] == "AD9" for each in (*rule.bad, *rule.good)),
@@ -341,4 +345,25 @@ def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, exampl
 def test_a_healthy_example_is_healthy(rule: Rule, example: Example) -> None:
     report = check_program(ALL_ON_IT + body_of(example))
     assert not report.findings, summary(report)
+    assert report.verdict != "not-judged", report.exit_reason
+
+
+# ------------------------------------------------------------------------------------------------------ whole programs
+
+
+@pytest.mark.parametrize(
+    "program",
+    [path for path in programs() if crc32(path.stem.encode()) % PROGRAMS_EVERY == 0],
+    ids=lambda path: path.stem,
+)
+def test_verdict_on_a_program(program: Path) -> None:
+    """Some fail of themselves where all tensors are made on a device: they have arrays, or workers, make some."""
+    source = ALL_ON_IT + program.read_text(encoding="utf-8").replace("from __future__ import annotations\n", "\n")
+    report = check_program(source)
+    if any(finding.explains_crash and "stand_in" in str(finding) for finding in report.findings):
+        pytest.skip("it mixes tensors of two devices")
+    found = {(finding.code, finding.location.line) for finding in report.findings if finding.location}
+    missing = set(marks(source)) - found
+    assert not missing or {code for code, _ in missing} <= report.checks.skipped.keys(), summary(report)
+    assert marks(source) or not report.findings, summary(report)
     assert report.verdict != "not-judged", report.exit_reason

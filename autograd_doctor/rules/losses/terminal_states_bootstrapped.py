@@ -234,8 +234,8 @@ RULE = Rule(
     fix="Multiply the prediction by `1 - done`, where `done` tells of real ends alone, and not of a limit of time.",
     fine="Targets of tasks without an end, beside which no zeros and ones come that are used for nothing: marks of a "
     "limit of time alone, or of samples of another kind, look like ends, and are right to be left unused. Marks of "
-    "what goes on, which are 1 in most rows, marks that are used for anything else as well, as those of padding are, and "
-    "marks of a limit of time beside others that are used.",
+    "what goes on, which are 1 in most rows, marks that are used for anything else as well, as those of padding are, "
+    "and marks of a limit of time beside others that are used.",
     needs=(BootstrappedBesideMark, PredictionsLeftOut),
     examine=examine,
     bad=(bad, bad_kept_at_the_end),

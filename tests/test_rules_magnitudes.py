@@ -6,11 +6,13 @@ import math
 from itertools import pairwise
 
 import pytest
+from msgspec import structs
 from traces import at, backward, built, clipped, examined, seen, stepped, updated
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import CarriedValueMeasured, GradientMeasured, LossesFollowed, NonFiniteProduced
+from autograd_doctor.events.subjects import ParameterGroup
 from autograd_doctor.rules.numerics import gradient_spike, loss_diverges, update_ratio_extreme
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
@@ -231,6 +233,51 @@ def jumps(*sizes: float, first: float = 0.5, after: float = 8.0) -> list[Event]:
 def test_steps_as_large_as_the_first_weights_throw_them_away(happened: list[Event], told: int) -> None:
     found = examined(update_ratio_extreme.RULE, happened)
     assert [finding.location for finding in found] == [at(5)] * told
+
+
+def of_groups(rate: float, ratio: float, *, others: int = 3, rising: bool = False) -> list[Event]:
+    """Six steps of one matrix at a rate of its own, beside others at 1e-3."""
+    groups = [
+        ParameterGroup(parameters=list(range(1, others + 1)), lr=1e-3),
+        ParameterGroup(parameters=[0], lr=rate),
+    ]
+    matrices = [seen(number, f"net.{number}.weight") for number in range(others + 1)]
+    moved = {0: ratio, **dict.fromkeys(range(1, others + 1), 1e-3)}
+    happened = [updated(step, moved) for step in range(6)]
+    rates = [[1e-3, rate * (1 + step * rising)] for step in range(6)]
+    took = [stepped(step, moved, learning_rates=each) for step, each in enumerate(rates)]
+    return [*matrices, structs.replace(built(0), groups=groups), *happened, *took]
+
+
+@pytest.mark.parametrize(
+    ("events", "severity"),
+    [
+        (of_groups(1e-9, 1e-8), "info"),
+        (of_groups(1e-9, 0.0), "info"),
+        (of_groups(1e-9, 1e-8, others=0), "warning"),
+        (of_groups(1e-9, 1e-5), None),
+        (of_groups(1e-5, 1e-8), None),
+        (of_groups(0.0, 0.0), None),
+        (of_groups(1e-9, 1e-8, rising=True), None),
+    ],
+    ids=["a few", "not at all", "all", "moving", "a hundredth of the rate", "frozen", "warming up"],
+)
+def test_a_group_that_hardly_moves_beside_others(events: list[Event], severity: str | None) -> None:
+    found = examined(update_ratio_extreme.RULE, events)
+    assert [finding.severity for finding in found] == ([severity] if severity else [])
+
+
+def test_a_group_that_holds_most_matrices_is_told_of_with_its_own_rate() -> None:
+    events = of_groups(1e-9, 1e-3, others=3)
+    events = [updated(e.step, {0: 1e-3, 1: 1e-8, 2: 1e-8, 3: 1e-8}) if hasattr(e, "updates") else e for e in events]
+    swapped = [
+        structs.replace(e, groups=[structs.replace(e.groups[0], lr=1e-9), structs.replace(e.groups[1], lr=1e-3)])
+        if hasattr(e, "groups")
+        else e
+        for e in events
+    ]
+    (finding,) = examined(update_ratio_extreme.RULE, swapped)
+    assert (finding.severity, finding.evidence["learning_rate"], finding.parameters) == ("warning", 1e-9, (1, 2, 3))
 
 
 # ------------------------------------------------------------------------------------------------------------- AD413

@@ -317,7 +317,8 @@ class PairsMisaligned(Event, frozen=True):
 
     location: of the loss. input_at, target_at: the lines that took their rows, None where all rows went in as they are.
     rows: of these tensors. steps: in how many of the steps that were looked at closely (`of`), and had both. control:
-    other models learned from pairs that go together at the same line, and none of these.
+    other models learned from pairs that go together at the same line, and none of these. drawn: each side comes of a
+    loader, which the line built.
     """
 
     location: Location | None
@@ -328,6 +329,7 @@ class PairsMisaligned(Event, frozen=True):
     steps: int
     of: int
     control: bool = False
+    drawn: bool = False
 
 
 class LabelsLost(Event, frozen=True):

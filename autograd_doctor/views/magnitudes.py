@@ -32,6 +32,10 @@ class Relative:
     def typical(self) -> float:
         return median(self.ratios.values())
 
+    def of(self, parameters: Iterable[int]) -> Relative:
+        """Of these alone."""
+        return Relative(self.step, {p: self.ratios[p] for p in parameters if p in self.ratios})
+
 
 def relative_updates(trace: Trace, optimizer: int) -> list[Relative]:
     """For each recorded step of an optimizer, without weights that are zero, as those of a new adapter, and without

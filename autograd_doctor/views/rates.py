@@ -24,9 +24,10 @@ def rates_of(steps: Iterable[OptimizerStepped]) -> list[float]:
     return sorted({rate for step in steps for rate in known(step.learning_rates)})
 
 
-def rate_given(built: OptimizerBuilt | None) -> Evidence:
-    """The highest of all groups that an optimizer was built with."""
-    rates = known(group.lr for group in built.groups) if built is not None else []
+def rate_given(built: OptimizerBuilt | None, group: int | None = None) -> Evidence:
+    """The highest of all groups that an optimizer was built with, or that of one of them."""
+    groups = built.groups if built is not None else []
+    rates = known(each.lr for number, each in enumerate(groups) if group in (None, number))
     return {"learning_rate": max(rates)} if rates else {}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import torch
+from torch.autograd.graph import Node
 
 from autograd_doctor.events.data import PairsMisaligned
 from autograd_doctor.events.event import Event
@@ -14,10 +15,12 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Source, Sources
+from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import LOSSES
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.graph_walk import operation_of
 from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.newest_batches import NewestBatches
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
@@ -25,9 +28,11 @@ from autograd_doctor.reading.row_orders import RowOrders
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.loaders import BatchAsked, IndexDrawn, PassBegan
 from autograd_doctor.signals.operations import Operation
 
 _CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect", "Sort", "Topk"})
+_SUMS = frozenset({"Mean", "Sum"})
 _MOST_NODES = 12
 """From a loss back to where rows were chosen: activations, reshapes, a cast."""
 _AS_IT_IS = 1
@@ -46,7 +51,8 @@ class _Taken(NamedTuple):
 class _Loss:
     """A line that compares. at: of the newest pair that does not go together.
 
-    apart, together: the modules of steps in which pairs did not go together, and did.
+    drawn: both sides come of loaders. apart, together: the modules of steps in which pairs did not go together, and
+    did.
     """
 
     target: str
@@ -57,6 +63,7 @@ class _Loss:
     steps: int = 0
     misaligned: int = 0
     is_misaligned: bool = False
+    drawn: bool = False
     apart: set[int] = field(default_factory=set)
     together: set[int] = field(default_factory=set)
 
@@ -75,8 +82,18 @@ class Pairing(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (PairsMisaligned,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, sources: Sources) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        module_calls: ModuleCalls,
+        sources: Sources,
+        tensors: Tensors,
+    ) -> None:
         super().__init__(site)
+        self._tensors = tensors
+        self._newest = NewestBatches()
         self._course = course
         self._module_calls = module_calls
         self._sources = sources
@@ -93,6 +110,18 @@ class Pairing(Instrument):
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(signals.operations.ended, self._operation_ended, names=LOSSES, attention=Attention.CLOSE)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+        self.listen(signals.loaders.began, self._pass_began)
+        self.listen(signals.loaders.indexed, self._indexed)
+        self.listen(signals.loaders.drawn, self._drawn)
+
+    def _pass_began(self, began: PassBegan) -> None:
+        self._newest.began(began.iterator, self._sources.loaders.number(began.loader), began.loader)
+
+    def _indexed(self, drawn: IndexDrawn) -> None:
+        self._newest.asked(drawn.iterator, drawn.index)
+
+    def _drawn(self, asked: BatchAsked) -> None:
+        self._newest.came(asked.iterator)
 
     def finish(self) -> None:
         for place, loss in self._losses.items():
@@ -108,6 +137,7 @@ class Pairing(Instrument):
                         steps=loss.misaligned,
                         of=loss.steps,
                         control=loss.is_control,
+                        drawn=loss.drawn,
                     )
                 )
 
@@ -149,7 +179,7 @@ class Pairing(Instrument):
         goals = self._taken(target)
         rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
         goal = self._sources.of(target)
-        one_sided = self._permuted_on_one_side(goal)
+        one_sided = self._permuted_on_one_side(goal) or self._drawn_apart(target, goal)
         if one_sided is None and not rows and self._are_aligned(goal):
             self._loss(operation, target).together |= self._modules
         if not (rows or one_sided) or len(set(row_keys(target, waits=True) or [])) < 2:  # equal ones have no order
@@ -170,6 +200,22 @@ class Pairing(Instrument):
                     left = {_Taken(order.rows, _AS_IT_IS, None)}
                     return (permuted, left) if mine is given else (left, permuted)
         return self._reordered(goal)
+
+    def _drawn_apart(self, target: torch.Tensor, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
+        """What was taken on both sides, if each comes of one loader of its own, of as many samples as the other."""
+        given = {source for sources in self._sources_of_inputs for source in sources}
+        made = self._tensors.get(target)
+        if len(given) != 1 or len(goal) != 1 or (made is not None and made.values):
+            return None
+        ours, theirs = next(iter(given)), goal[0]
+        if {ours.kind, theirs.kind} != {"drawn"} or ours.number == theirs.number or ours.rows != theirs.rows:
+            return None
+        orders = self._newest.orders(ours.number, theirs.number, target.shape[0])
+        if orders is None:
+            return None
+        places = (self._sources.built_at.get(source.number) for source in (ours, theirs))
+        inputs, goals = (_Taken(ours.rows, order, place) for order, place in zip(orders, places, strict=True))
+        return {inputs}, {goals}
 
     def _are_aligned(self, goal: tuple[Source, ...]) -> bool:
         return any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs)
@@ -211,6 +257,7 @@ class Pairing(Instrument):
             loss.together |= self._modules
         else:
             loss.is_misaligned = True
+            loss.drawn = all(source.kind == "drawn" for source in self._sources.of(target))
             loss.rows = next(iter(goals)).rows
             loss.input_at, loss.target_at = next(iter(inputs)).place, next(iter(goals)).place
 
@@ -230,13 +277,19 @@ class Pairing(Instrument):
 
 
 def _are_chosen(logits: torch.Tensor) -> bool:
-    """Whether rows of what a model made were chosen, as those of some nodes of a graph are: then so are the targets."""
+    """Whether rows of what a model made were chosen, as those of some nodes of a graph are: then so are the targets. Or
+    they were summed up, as moments of two sets are compared that have no order."""
     node = logits.grad_fn
     for _ in range(_MOST_NODES):
-        if node is None or operation_of(node) in _CHOICES:
+        if node is None or operation_of(node) in _CHOICES or _sums_rows(node):
             return node is not None
         node = node.next_functions[0][0] if node.next_functions else None
     return False
+
+
+def _sums_rows(node: Node) -> bool:
+    axes = getattr(node, "_saved_dim", ()) if operation_of(node) in _SUMS else ()
+    return 0 in (axes if isinstance(axes, tuple) else (axes,))
 
 
 def _are_of_the_same_rows(mine: tuple[Source, ...], theirs: tuple[Source, ...]) -> bool:

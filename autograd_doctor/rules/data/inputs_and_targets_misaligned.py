@@ -107,19 +107,24 @@ def _collated(event: SamplesMisordered, batches: int) -> Finding:
 
 def _finding(event: PairsMisaligned) -> Finding:
     target = f"`{event.target}`" if event.target else "the targets"
-    if event.target_at is None:
+    if event.drawn:
+        what = f"the inputs and {target} were drawn by two loaders, which draw other samples than one another"
+    elif event.target_at is None:
         what = f"the inputs were put into a random order, and {target} went into the loss in the order of the data"
     elif event.input_at is None:
         verb = "was" if event.target else "were"
         what = f"{target} {verb} put into a random order, and the inputs went in in that of the data"
     else:
         what = f"the inputs and {target} were put into two different random orders"
+    verb = "draws" if event.drawn else "takes"
     places = (
-        ("takes the inputs", event.input_at),
-        ("takes the targets", event.target_at),
+        (f"{verb} the inputs", event.input_at),
+        (f"{verb} the targets", event.target_at),
         ("compared", event.location),
     )
     location = event.target_at or event.input_at or event.location
+    by_one_loader = "draw both by one loader, as of a `TensorDataset(x, y)`"
+    by_indices = "take inputs and targets by the same indices: `rows = torch.randperm(len(x)); x[rows], y[rows]`"
     return RULE.finding(
         f"{what}, in {event.steps} of {plural(event.of, 'step')} that were looked at closely; both "
         f"are of {event.rows:,} rows",
@@ -128,7 +133,7 @@ def _finding(event: PairsMisaligned) -> Finding:
         severity="info" if event.control else None,
         confidence="medium",
         notes=("other models learn from pairs that go together here, as beside a null model",) if event.control else (),
-        help="take inputs and targets by the same indices: `rows = torch.randperm(len(x)); x[rows], y[rows]`",
+        help=by_one_loader if event.drawn else by_indices,
         evidence={"steps": event.steps, "of_steps": event.of, "rows": event.rows},
         related=beside(location, *places),
         step_first=1,
@@ -254,7 +259,8 @@ RULE = Rule(
     severity="warning",
     title="inputs and targets come in different orders",
     observes="The indices by which inputs and targets were taken from tensors of as many rows, and which of them meet "
-    "in a loss. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
+    "in a loss. Or batches of two loaders, of which one draws at random, meet as inputs and targets, and hold other "
+    "samples. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
     "while the other is as it was. And how many positions further along the targets of a loss are than the tokens "
     "that the model took in. And whether the fields of a batch that a collate function returns are in the same order. "
     "And whether samples that come again still have the label that they had, and whether pictures and their targets "

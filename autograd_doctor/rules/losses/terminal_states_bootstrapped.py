@@ -232,8 +232,10 @@ RULE = Rule(
     "towards those of an endless episode, 1 / (1 - gamma) times the reward, and all states look alike. Where it is "
     "bootstrapped there alone, no other state learns of what comes after it.",
     fix="Multiply the prediction by `1 - done`, where `done` tells of real ends alone, and not of a limit of time.",
-    fine="Targets of tasks without an end, marks of what goes on, which are 1 in most rows, marks that are used for "
-    "anything else as well, as those of padding are, and marks of a limit of time beside others that are used.",
+    fine="Targets of tasks without an end, beside which no zeros and ones come that are used for nothing: marks of a "
+    "limit of time alone, or of samples of another kind, look like ends, and are right to be left unused. Marks of "
+    "what goes on, which are 1 in most rows, marks that are used for anything else as well, as those of padding are, "
+    "and marks of a limit of time beside others that are used.",
     needs=(BootstrappedBesideMark, PredictionsLeftOut),
     examine=examine,
     bad=(bad, bad_kept_at_the_end),

@@ -17,6 +17,8 @@ from autograd_doctor.views.rates import known, rate_given
 from autograd_doctor.wording import plural
 
 _USUAL = 0.001
+_FAR_BELOW = 1e-3
+"""Of the highest rate of all groups: rates that fall from layer to layer end at a hundredth, or a bit less."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -26,12 +28,35 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue
         ratio = median(each.typical for each in measured)
         does = f"each step of `{trace.optimizer_name(optimizer)}` changes the weights by {ratio:.1e} times their size"
+        is_small = all(0 < each.typical <= tunables["small"] for each in measured) and not _warms_up(trace, optimizer)
         if all(each.typical >= tunables["large"] for each in measured):
             yield _finding(trace, optimizer, measured, ratio, f"{does}, which overwrites most of their content")
-        elif all(0 < each.typical <= tunables["small"] for each in measured) and not _warms_up(trace, optimizer):
+        elif groups := list(_of_groups(trace, optimizer, measured, tunables, are_most=is_small)):
+            yield from groups
+        elif is_small:
             yield _finding(trace, optimizer, measured, ratio, f"{does}, which leaves them almost unchanged")
         elif beginning := _overshoots(trace, optimizer, measured, tunables):
             yield _of_beginning(trace, optimizer, measured[:beginning])
+
+
+def _of_groups(
+    trace: Trace, optimizer: int, measured: list[Relative], tunables: Tunables, *, are_most: bool
+) -> Iterator[Finding]:
+    """Groups whose weights hardly move, at a rate far below that of others. A few may be meant to rest."""
+    built = trace.optimizers.get(optimizer)
+    rates = [group.lr or 0.0 for group in built.groups] if built is not None else []
+    for number, group in enumerate(built.groups if built is not None else ()):
+        own = [each.of(group.parameters) for each in measured]
+        ratios = [each.typical for each in own if each.ratios]
+        is_low = 0 < rates[number] <= _FAR_BELOW * max(rates)
+        is_still = len(ratios) == len(measured) and all(ratio <= tunables["small"] for ratio in ratios)
+        if is_low and is_still and not _warms_up(trace, optimizer, number):
+            name, ratio = trace.optimizer_name(optimizer), median(ratios)
+            text = (
+                f"each step of `{name}` changes the weights of group {number} by {ratio:.1e} times their size, at a "
+                f"rate of {rates[number]:g} beside one of {max(rates):g}, which leaves them almost unchanged"
+            )
+            yield _finding(trace, optimizer, own, ratio, text, group=number, is_hint=not are_most)
 
 
 def _overshoots(trace: Trace, optimizer: int, measured: list[Relative], tunables: Tunables) -> int:
@@ -60,10 +85,12 @@ def _is_higher(curve: Curve, steps: int) -> bool:
     return level is not None and curve.opening is not None and level > curve.opening
 
 
-def _warms_up(trace: Trace, optimizer: int) -> bool:
-    """Whether the rate is on its way up: it was never higher than at the end, and has risen."""
-    own = (event for event in trace.steps if event.optimizer == optimizer)
-    rates = [max(rates) for event in own if (rates := known(event.learning_rates))]
+def _warms_up(trace: Trace, optimizer: int, group: int | None = None) -> bool:
+    """Whether the rate, of one group or the highest, is on its way up: it was never higher than at the end, and has
+    risen."""
+    own = (event.learning_rates for event in trace.steps if event.optimizer == optimizer)
+    each = (rates if group is None else rates[group : group + 1] for rates in own)
+    rates = [max(rates) for rates in map(known, each) if rates]
     return bool(rates) and rates[-1] == max(rates) > rates[0]
 
 
@@ -78,7 +105,16 @@ def _of_beginning(trace: Trace, optimizer: int, measured: list[Relative]) -> Fin
     return _finding(trace, optimizer, measured, ratio, text)
 
 
-def _finding(trace: Trace, optimizer: int, measured: list[Relative], ratio: float, text: str) -> Finding:
+def _finding(
+    trace: Trace,
+    optimizer: int,
+    measured: list[Relative],
+    ratio: float,
+    text: str,
+    *,
+    group: int | None = None,
+    is_hint: bool = False,
+) -> Finding:
     built, last = trace.optimizers.get(optimizer), measured[-1].ratios
     is_large = ratio > _USUAL
     furthest = (max if is_large else min)(last, key=lambda parameter: last[parameter])
@@ -88,17 +124,18 @@ def _finding(trace: Trace, optimizer: int, measured: list[Relative], ratio: floa
         location=built.location if built else None,
         help=("lower" if is_large else "raise") + " the learning rate by orders of magnitude: updates are usually "
         f"around {_USUAL} of the weights, from 0.0001 to 0.01",
+        severity="info" if is_hint else None,
         confidence="medium",
         evidence={
             "update_to_weight_ratio": ratio,
             "steps": len(measured),
             "matrices": len(last),
             "furthest": f"{trace.parameter_name(furthest)} at {last[furthest]:.1e}",
-            **rate_given(built),
+            **rate_given(built, group),
         },
         step_first=measured[0].step + 1,
         step_count=measured[-1].step - measured[0].step + 1,
-        parameters=sorted(trace.optimizer_parameters[optimizer]),
+        parameters=sorted(last if group is not None else trace.optimizer_parameters[optimizer]),
     )
 
 
@@ -185,13 +222,15 @@ RULE = Rule(
     severity="warning",
     title="steps are far too large or too small for the weights",
     observes="The root mean square of the change in a step, divided by that of the weights, for every weight matrix "
-    "in every recorded step: the typical matrix is beyond the limits in all of them. Or each of the first steps "
-    "changes every matrix by more than its initial size, and the loss rises.",
+    "in every recorded step: the typical matrix is beyond the limits in all of them, or that of one group of "
+    "parameters, whose rate is a thousandth of another's, or less. Or each of the first steps changes every matrix by "
+    "more than its initial size, and the loss rises.",
     why="Steps as large as the weights erase in each step what was learned before; steps a million times smaller need "
     "millions of steps to change anything.",
     fix="Change the learning rate by orders of magnitude, towards updates of about 0.001 of the weights.",
     fine="Steps that are large at first and lower the loss, warm-up, fine-tuning with small learning rates, vectors "
-    "such as biases and scales, and weights that start at zero.",
+    "such as biases and scales, and weights that start at zero. A group that hardly moves while most others do may be "
+    "meant to rest: it is an `info`.",
     needs=(UpdatesMeasured, OptimizerBuilt, OptimizerStepped, LossesFollowed, BackwardRan),
     examine=examine,
     bad=(bad, bad_jumps),

@@ -65,7 +65,8 @@ def is_late(error: BaseException) -> bool:
     """Whether it tells of what an accelerator was asked for before, and may be raised by whoever asks for anything."""
     if type(error).__name__ == "AcceleratorError":
         return True
-    return isinstance(error, RuntimeError) and bool(_LATE.match(str(error)))
+    # Classes of the program's own may say how they are put into words.
+    return type(error) is RuntimeError and bool(_LATE.match(str(error)))
 
 
 def waits_for_kernels() -> bool:

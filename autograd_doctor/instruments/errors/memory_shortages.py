@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 
@@ -118,7 +118,6 @@ class _Counted:
 
 def _device_short_of_memory(error: BaseException) -> str | None:
     """The kind of device of which an error says so."""
-    if type(error).__name__ == "OutOfMemoryError":
+    if type(error) is torch.OutOfMemoryError:
         return accelerator_in_use() or "cpu"
-    kind: Any = RuntimeError
-    return "cpu" if isinstance(error, kind) and _OF_THE_HOST.search(str(error)) else None
+    return "cpu" if type(error) is RuntimeError and _OF_THE_HOST.search(str(error)) else None

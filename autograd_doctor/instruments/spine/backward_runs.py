@@ -211,7 +211,7 @@ class BackwardRuns(Instrument):
         rewrapped = made if made is not None and made.values and not reached else None
         step, handed_on_at, handed_on = self._handed_on or (-1, None, "")
         is_handed_on = step == self._course.steps and walk.crossing is not None
-        error = f"{type(call.error).__name__}: {call.error}" if call.error is not None else ""
+        error = _said(call.error) if call.error is not None else ""
         self._tell(
             run,
             BackwardRan(
@@ -354,3 +354,9 @@ def _carrier(walk: GraphWalk) -> str:
     reference = walk.carrier.reference if walk.carrier is not None else None
     tensor = reference() if reference is not None else None
     return variable_name(tensor) if tensor is not None else ""
+
+
+def _said(error: BaseException) -> str:
+    """An error in words; of a class of the program's its name alone, since its words are code of the program's."""
+    kind = type(error)
+    return f"{kind.__name__}: {error}" if kind.__module__.partition(".")[0] in ("builtins", "torch") else kind.__name__

@@ -228,6 +228,12 @@ def test_blocks_are_those_of_a_class_side_by_side() -> None:
     assert groups(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))) == []
 
 
+def test_a_block_that_stands_at_several_places_is_one() -> None:
+    shared = Block()
+    assert [each.paths for each in groups(nn.ModuleList([shared, Block(), shared]))] == [("0", "1")]
+    assert groups(nn.ModuleList([shared] * 3)) == []
+
+
 def test_what_a_checkpoint_keeps_is_what_it_keeps_when_it_is_applied_by_hand() -> None:
     model, x = _stack(), torch.randn(32, 8)
     blocks = groups(model)[0]
@@ -268,6 +274,11 @@ def test_an_offer_that_another_beats_is_none() -> None:
     assert [each.tried.saved[1] for each in on_the_front(found)] == [100, 400]
     assert found[1].blocks == "every second of `model.blocks` (4 x `Block`)"
     compile(found[1].code, "code", "exec")
+
+
+def test_of_two_offers_that_are_as_good_none_is_left_out() -> None:
+    found = offers(Trace.of_events(_tried(1, 100, 1.3), _tried(2, 100, 1.3)))
+    assert on_the_front(found) == found
 
 
 @pytest.mark.parametrize("every", [1, 2])

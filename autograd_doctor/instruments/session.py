@@ -15,7 +15,7 @@ from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, I
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
 from autograd_doctor.instruments.outbox import Outbox
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.reading.torch_versions import is_late, packing_watched
+from autograd_doctor.reading.torch_versions import is_late, is_shortage, packing_watched
 from autograd_doctor.signals import Signals
 from autograd_doctor.wording import first_line
 
@@ -175,6 +175,6 @@ class Session:
 
 def _of_the_device(error: Exception) -> str:
     """What kept a look from its work where it is no mistake of its own."""
-    if type(error).__name__ == "OutOfMemoryError":
+    if is_shortage(error):
         return "there was no memory left for a look of its own"
     return "the accelerator had failed before" if is_late(error) else ""

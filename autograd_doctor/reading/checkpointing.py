@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,14 +16,13 @@ from torch.utils.checkpoint import checkpoint
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.module_tree import buffers_in, children_of, modules_in, parameters_in
+from autograd_doctor.reading.paired_runs import Rounds, seconds_in_turn
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.torch_versions import wait_for_accelerator
 from autograd_doctor.reading.trials import Undecided, alone, apart, fresh
 from autograd_doctor.reading.without_running import attributes
 
-_ROUNDS = (5, 15)
-"""Timed runs of each way: at least, and at most."""
+_ROUNDS = Rounds(5, 15)
 _MOST_GROUPS = 3
 
 
@@ -57,29 +56,29 @@ def groups(root: nn.Module) -> list[Blocks]:
     """Blocks that could be checkpointed, those with most parameters first, and none within others."""
     found: list[tuple[int, Blocks]] = []
     taken: list[str] = []
-    for path, module in modules_in(root):
+    modules = dict(modules_in(root))
+    for path, module in modules.items():
         if any(path == each or path.startswith(f"{each}.") for each in taken):
             continue
-        for same in _alike(module, path):
-            held = sum(each.numel() for name in same.paths for _, each in parameters_in(_part(root, name)))
+        for same in _alike(module, path, modules):
+            held = sum(each.numel() for name in same.paths for _, each in parameters_in(modules[name]))
             if held:
                 found.append((held, same))
                 taken += same.paths
     return [blocks for _, blocks in sorted(found, key=lambda each: -each[0])[:_MOST_GROUPS]]
 
 
-def _alike(module: nn.Module, path: str) -> Iterator[Blocks]:
+def _alike(module: nn.Module, path: str, modules: Mapping[str, nn.Module]) -> Iterator[Blocks]:
+    """modules: all of the model, by their paths. One that has several is taken under the first."""
+    named = {f"{path}.{name}" if path else name: child for name, child in children_of(module).items()}
+    children = {name: child for name, child in named.items() if name in modules}
     by_kind: defaultdict[type[nn.Module], list[str]] = defaultdict(list)
-    for name, child in children_of(module).items():
+    for name, child in children.items():
         if children_of(child):  # a layer of torch's alone keeps little but what it is given
-            by_kind[type(child)].append(f"{path}.{name}" if path else name)
+            by_kind[type(child)].append(name)
     for kind, paths in by_kind.items():
         if len(paths) > 1:
-            yield Blocks(path, kind.__name__, tuple(paths), len(paths) == len(children_of(module)))
-
-
-def _part(root: nn.Module, path: str) -> nn.Module:
-    return next(module for each, module in modules_in(root) if each == path)
+            yield Blocks(path, kind.__name__, tuple(paths), len(paths) == len(children))
 
 
 def tried(copied: nn.Module, given: Any, ways: Sequence[Sequence[str]], seconds: float) -> list[Tried]:
@@ -97,10 +96,9 @@ def tried(copied: nn.Module, given: Any, ways: Sequence[Sequence[str]], seconds:
         found_after = _buffers_after(copied, given, way)
         result.moved = [name for name, value in found_after.items() if not torch.equal(value, left[name])]
     one = (CLOCK.perf_counter() - began) / 2
-    least, most = _ROUNDS
-    for _ in range(max(least, min(most, int(seconds / max(one, 1e-6))))):
-        for way, result in zip(ways, results, strict=True):
-            result.seconds.append(_timed(copied, given, way))
+    runs = [partial(_forward_and_backward, copied, given, way) for way in ways]
+    for result, taken in zip(results, seconds_in_turn(runs, _ROUNDS, one=one, budget=seconds), strict=True):
+        result.seconds = taken
     return results
 
 
@@ -110,20 +108,15 @@ def _looked_at(copied: nn.Module, given: Any, way: Sequence[str], result: Tried)
         return _gradients(copied, outputs)
 
 
-def _timed(copied: nn.Module, given: Any, way: Sequence[str]) -> float:
-    wait_for_accelerator()
-    began = CLOCK.perf_counter()
+def _forward_and_backward(copied: nn.Module, given: Any, way: Sequence[str]) -> None:
     with _run(copied, given, way) as outputs:
         _gradients(copied, outputs)
-        wait_for_accelerator()
-        return CLOCK.perf_counter() - began
 
 
 def _buffers_after(copied: nn.Module, given: Any, way: Sequence[str]) -> dict[str, torch.Tensor]:
     """What a forward and a backward leave in the buffers, which then get back what they held."""
     before = {name: buffer.clone() for name, buffer in buffers_in(copied)}
-    with _run(copied, given, way) as outputs:
-        _gradients(copied, outputs)
+    _forward_and_backward(copied, given, way)
     after = dict(buffers_in(copied))
     for path, module in modules_in(copied):
         for name in attributes(module)["_buffers"]:

@@ -8,14 +8,12 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
+from autograd_doctor.reading.tensor_facts import at_home, is_remote, near, readable
 
 _MOST_ROWS = 4096
 """Of one tensor, the first: batches have fewer samples."""
 _MOST_WORDS = 1024
 """Of one row, spread over it evenly: so many values of two pictures are never the same by accident."""
-_MOST_AT_HOME = 250_000
-"""Values of a tensor that is brought home whole, since others look at it as well."""
 _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LOOKED_AT = 64
 _UNEVEN, _DIFFERENT = 2, 12
@@ -29,8 +27,7 @@ def row_keys(tensor: torch.Tensor, *, waits: bool = False) -> list[int] | None:
     """
     if (is_remote(tensor) and not waits) or not readable(tensor) or tensor.dim() == 0 or tensor.numel() == 0:
         return None
-    tensor = at_home(tensor) if tensor.numel() <= _MOST_AT_HOME else tensor
-    words = _words(part_that_tells(tensor))
+    words = _words(part_that_tells(near(tensor)))
     return words.mv(_weights()[: words.shape[1]]).tolist()
 
 

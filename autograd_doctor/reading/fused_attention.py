@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -10,11 +12,10 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.graph_bytes import saved_bytes
-from autograd_doctor.reading.torch_versions import wait_for_accelerator
+from autograd_doctor.reading.paired_runs import Rounds, seconds_in_turn
 from autograd_doctor.reading.trials import Undecided, alone, apart
 
-_ROUNDS = (5, 25)
-"""Timed runs of each way: at least, and at most."""
+_ROUNDS = Rounds(5, 25)
 _SAME = 0.01
 """How far the results of both may be apart, relative to the largest: half precision rounds each weight by 0.001."""
 
@@ -69,19 +70,18 @@ def compared(attention: Attention, seconds: float) -> Compared:
         began = CLOCK.perf_counter()
         for ran, way in ((stepwise, _stepwise), (fused, _fused)):
             given = _learning(attention)
-            ran.saved = saved_bytes([way(given)], given[:3]).bytes
-            _backward(given, way(given))
-        least, most = _ROUNDS
-        rounds = max(least, min(most, int(seconds / max(CLOCK.perf_counter() - began, 1e-6))))
-        for _ in range(rounds):
-            for ran, way in ((stepwise, _stepwise), (fused, _fused)):
-                given = _learning(attention)
-                wait_for_accelerator()
-                started = CLOCK.perf_counter()
-                _backward(given, way(given))
-                wait_for_accelerator()
-                ran.seconds.append(CLOCK.perf_counter() - started)
+            result = way(given)
+            ran.saved = saved_bytes([result], given[:3]).bytes
+            _backward(given, result)
+        round_took = CLOCK.perf_counter() - began
+        runs = [partial(_forward_and_backward, attention, way) for way in (_stepwise, _fused)]
+        stepwise.seconds, fused.seconds = seconds_in_turn(runs, _ROUNDS, one=round_took, budget=seconds)
     return Compared(stepwise, fused, differs)
+
+
+def _forward_and_backward(attention: Attention, way: Callable[[Attention], torch.Tensor]) -> None:
+    given = _learning(attention)
+    _backward(given, way(given))
 
 
 def _learning(attention: Attention) -> Attention:

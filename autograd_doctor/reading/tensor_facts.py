@@ -17,6 +17,8 @@ from autograd_doctor.reading.subclasses import dispatches, is_leaf, plain_parts,
 _AT_HOME: IdentityTable[tuple[int, torch.Tensor]] = IdentityTable()
 """Copies of what lies on accelerators, each with the version of the tensor, until the end of a step or the tensor's:
 instruments that know nothing of one another look at the same few tensors."""
+_MOST_AT_HOME = 250_000
+"""Values of a tensor that is brought home whole."""
 _LARGEST = 3e38
 """Of float32, about."""
 
@@ -102,6 +104,11 @@ def is_single(tensor: torch.Tensor) -> bool:
     return tensor.numel() == 1 and readable(tensor)
 
 
+def number_of(tensor: torch.Tensor) -> torch.Tensor:
+    """That of a tensor of one value, as a tensor without dimensions to which nobody else writes, left where it lies."""
+    return tensor.detach().clone().reshape(())
+
+
 def is_checkable(tensor: torch.Tensor) -> bool:
     """Whether there are values to look at, which may be NaN or Inf."""
     return tensor.is_floating_point() and tensor.numel() > 0 and readable(tensor)
@@ -119,6 +126,11 @@ def at_home(tensor: torch.Tensor) -> torch.Tensor:
     copy = tensor.detach().cpu()
     came_home(tensor, copy)
     return copy
+
+
+def near(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor, brought home where it is small and can be read: others look at it as well."""
+    return at_home(tensor) if tensor.numel() <= _MOST_AT_HOME and readable(tensor) else tensor
 
 
 def came_home(tensor: torch.Tensor, copy: torch.Tensor) -> None:

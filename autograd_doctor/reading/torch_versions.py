@@ -69,6 +69,11 @@ def is_late(error: BaseException) -> bool:
     return type(error) is RuntimeError and bool(_LATE.match(str(error)))
 
 
+def is_shortage(error: BaseException) -> bool:
+    """Whether a device had no memory left. An older torch has the class under this name alone."""
+    return type(error) is torch.cuda.OutOfMemoryError
+
+
 def waits_for_kernels() -> bool:
     """Whether each line waits for what it asks of an accelerator, so that errors are raised where they are made."""
     return any(os.environ.get(name) == value for name, value in WAITING.items())

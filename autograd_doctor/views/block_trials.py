@@ -65,7 +65,10 @@ def on_the_front(offers: list[Offer]) -> list[Offer]:
         each
         for each in offers
         if not any(
-            other is not each and other.kept <= each.kept and other.cost.median <= each.cost.median for other in offers
+            other.kept <= each.kept
+            and other.cost.median <= each.cost.median
+            and (other.kept, other.cost.median) != (each.kept, each.cost.median)
+            for other in offers
         )
     ]
 

@@ -50,6 +50,7 @@ def whole(iterations: Sequence[IterationTimed]) -> list[IterationTimed]:
 
 
 def was_asked_for(trace: Trace) -> bool:
+    """Whether the run was to be timed."""
     return any(IterationTimed.__name__ in started.needs for started in trace.of(RecordingStarted))
 
 
@@ -82,7 +83,7 @@ def profile(trace: Trace, line: Line) -> Profile | None:
 
 
 def shares(iterations: Sequence[IterationTimed]) -> dict[Activity, float]:
-    """What part of the time goes to each activity, without the iterations that took longest, or no time at all.
+    """What part of the time goes to each activity, without the tenth of the iterations that took longest, or shortest.
 
     What is done in some iterations only, as waiting for workers that prepare batches ahead, counts as well.
     """

@@ -19,7 +19,7 @@ from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensor_facts import is_single
+from autograd_doctor.reading.tensor_facts import is_single, number_of
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.clipping import ClipCall
@@ -113,6 +113,5 @@ class Clipping(Instrument):
 def _number(total: Any) -> torch.Tensor:
     """The norm of gradients that several devices hold is put together where they are; others are left as they are."""
     if is_a(total, torch.Tensor) and is_single(total):
-        number: torch.Tensor = total.detach().clone().reshape(())
-        return number
+        return number_of(total)
     return torch.tensor(float(total), dtype=torch.float64, device="cpu")

@@ -21,6 +21,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensor_facts import number_of
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.scalers import Name, ScalerCall
@@ -76,7 +77,7 @@ class LossScales(Instrument):
     def at_step(self, optimizer: Optimizer) -> torch.Tensor:
         """The loss scale in the gradients that a step begins with: a fused optimizer is given it, to unscale them."""
         fused = attributes(optimizer).get("grad_scale")
-        return self.of_optimizer(optimizer) if fused is None else fused.detach().clone().reshape(())
+        return self.of_optimizer(optimizer) if fused is None else number_of(fused)
 
     def in_parameters(self, parameters: list[int]) -> list[torch.Tensor]:
         """The loss scales in the gradients of parameters: those of the optimizers that hold them."""
@@ -138,7 +139,7 @@ class LossScales(Instrument):
             self._known.put(scaler, optimizers)
         optimizers.put(optimizer, None)
         flags = scaler._found_inf_per_device(optimizer).values() if self._detail.full else ()
-        return scale, [flag.detach().clone().reshape(()) for flag in flags]
+        return scale, list(map(number_of, flags))
 
 
 def _scale_of(scaler: GradScaler) -> torch.Tensor:
@@ -146,7 +147,7 @@ def _scale_of(scaler: GradScaler) -> torch.Tensor:
     scale = scaler._get_scale_async()
     if scale is None:
         return torch.tensor(scaler._init_scale, dtype=torch.float32, device="cpu")
-    return scale.detach().clone().reshape(())
+    return number_of(scale)
 
 
 def _holds(scaler: GradScaler, optimizer: Optimizer) -> bool:

@@ -24,7 +24,7 @@ from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.optimizer_groups import rates_at_hand
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.spelling import spelt
-from autograd_doctor.reading.tensor_facts import is_single
+from autograd_doctor.reading.tensor_facts import is_single, number_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
@@ -173,6 +173,6 @@ class Plateaus(Instrument):
 def _number(metric: Any) -> list[torch.Tensor]:
     """The metric as a tensor of one number that nobody else writes to; nothing if it is none."""
     if is_a(metric, torch.Tensor):
-        return [metric.detach().clone().reshape(())] if is_single(metric) else []
+        return [number_of(metric)] if is_single(metric) else []
     is_number = is_a(metric, (int, float)) or type(metric).__module__ == "numpy"
     return [torch.tensor(float(metric), dtype=torch.float64, device="cpu")] if is_number else []

@@ -56,6 +56,7 @@ class CheckpointTrials(Instrument):
         self._seen = 0
         self._sizes: IdentityTable[int] = IdentityTable()
         self._wanted: nn.Module | None = None
+        self._obstacle = ""
         self._given: Any = None
         self._called: IdentityTable[Place | None] = IdentityTable()
 
@@ -76,21 +77,21 @@ class CheckpointTrials(Instrument):
         module = call.module
         if self._wanted is None:
             self._sizes.put(module, sum(parameter.numel() for _, parameter in parameters_in(module)))
-        elif module is self._wanted and self._given is None and not obstacle(module, _MOST_STATE):
+        elif module is self._wanted and self._given is None and not self._obstacle:
             self._given = copies_of((call.args, call.kwargs), _MOST_INPUT)
 
     def _over(self, iteration: Iteration) -> None:
         self._seen += 1
         if self._seen == _AFTER:
             self._wanted = max(self._sizes.items(), key=lambda each: each[1], default=(None, 0))[0]
+            self._obstacle = obstacle(self._wanted, _MOST_STATE) if self._wanted is not None else ""
         elif self._wanted is not None and self._seen > _AFTER and not iteration.recorded:
             module, given, self._wanted, self._given = self._wanted, self._given, None, None
             self._try(module, given)
-            for signal, handle in list(self._connections):
-                self.unlisten(signal, handle)
+            self.detach()
 
     def _try(self, module: nn.Module, given: Any) -> None:
-        reason = obstacle(module, _MOST_STATE) or ("" if given else "what it is called with cannot be copied")
+        reason = self._obstacle or ("" if given else "what it is called with cannot be copied")
         for blocks in groups(module) if not reason else ():
             try:
                 self._try_blocks(module, given, blocks)

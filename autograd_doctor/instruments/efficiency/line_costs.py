@@ -170,8 +170,8 @@ class LineCosts(Instrument):
     def _backward_began(self, call: BackwardCall) -> None:
         if not self._looks:
             return
-        lines = dict(self._lines_of(call))
-        for node, saved in activations_of(sorted(lines, key=list(self._nodes).index)):
+        lines, order = dict(self._lines_of(call)), {node: at for at, node in enumerate(self._nodes)}
+        for node, saved in activations_of(sorted(lines, key=lambda node: order.get(node, len(order)))):
             lines[node].add(_SAVED, saved)
         for node, line in lines.items():
             self._hooks.append(node.register_prehook(self._beginning(id(node))))

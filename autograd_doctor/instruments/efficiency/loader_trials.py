@@ -60,8 +60,7 @@ class LoaderTrials(Instrument):
         if len(self._waited) >= _AFTER:
             self._try(self._loader)
             self._loader = None
-            for signal, handle in list(self._connections):
-                self.unlisten(signal, handle)
+            self.detach()
 
     def _try(self, loader: Loader | None) -> None:
         if loader is None or median(self._shares) < _SHARE or obstacle(loader):

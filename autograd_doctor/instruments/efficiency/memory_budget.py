@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import ClassVar
-
-import torch
 
 from autograd_doctor.events.efficiency import MemoryBudgeted
 from autograd_doctor.events.event import Event
@@ -15,9 +12,10 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.counted_storages import CountedStorages
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.module_tree import buffers_in
-from autograd_doctor.reading.subclasses import gradient_of, storages_of
+from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.torch_versions import highest_allocated
 from autograd_doctor.signals import Signals
@@ -50,7 +48,8 @@ class MemoryBudget(Instrument):
         self._optimizers = optimizers
         self._iterations = iteration_times
         self._activations = 0
-        self._gradients: dict[int, int] = {}
+        self._gradients = 0
+        self._counted_gradients = CountedStorages()
         self._now: MemoryBudgeted | None = None
         self._seen = 0
 
@@ -67,13 +66,13 @@ class MemoryBudget(Instrument):
         weights = [parameter for _, parameter in self._parameters.living()]
         buffers = [buffer for _, module in self._modules.living() for _, buffer in buffers_in(module)]
         states = [optimizer.state for _, optimizer in self._optimizers.living()]
-        kept = dict(_storages(weights))
+        counted = CountedStorages()
         return MemoryBudgeted(
             step=self._course.steps,
-            parameters=sum(kept.values()),
-            buffers=_bytes_beside(kept, buffers),
-            gradients=sum(self._gradients.values()),
-            optimizer=_bytes_beside(kept, (each for state in states for each in tensors_in([state], EVERYTHING))),
+            parameters=counted.add(weights),
+            buffers=counted.add(buffers),
+            gradients=self._gradients,
+            optimizer=counted.add(tensors_in(states, EVERYTHING)),
             activations=self._activations,
             highest=highest_allocated(),
         )
@@ -85,21 +84,10 @@ class MemoryBudget(Instrument):
     def _step_began(self, call: StepCall) -> None:
         if self._seen < _ITERATIONS:
             gradients = (gradient_of(parameter) for _, parameter in self._parameters.living())
-            self._gradients.update(_storages(each for each in gradients if each is not None))
+            self._gradients += self._counted_gradients.add(each for each in gradients if each is not None)
 
     def _over(self, iteration: Iteration) -> None:
         if iteration.recorded and self._seen < _ITERATIONS:
             self._seen += 1
             self._now = self._budget()
-            self._gradients.clear()
-
-
-def _storages(tensors: Iterable[torch.Tensor]) -> Iterator[tuple[int, int]]:
-    return (storage for tensor in tensors for storage in storages_of(tensor))
-
-
-def _bytes_beside(known: dict[int, int], tensors: Iterable[torch.Tensor]) -> int:
-    """Of storages that are not known yet, each once; they are known afterwards."""
-    fresh = {address: size for address, size in _storages(tensors) if address not in known}
-    known.update(fresh)
-    return sum(fresh.values())
+            self._gradients, self._counted_gradients = 0, CountedStorages()

@@ -17,13 +17,14 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.counted_storages import CountedStorages
 from autograd_doctor.reading.graph_bytes import savers
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.subclasses import gradient_of, storages_of
+from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.torch_versions import accelerator_in_use, allocated_bytes
+from autograd_doctor.reading.torch_versions import accelerator_in_use, allocated_bytes, is_shortage
 
 _MOST_LINES = 12
 _UNITS = {"B": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -59,7 +60,7 @@ class MemoryShortages(Instrument):
         parameters = [parameter for _, parameter in self._parameters.living()]
         gradients = [gradient for each in parameters if (gradient := gradient_of(each)) is not None]
         state = tensors_in([optimizer.state for _, optimizer in self._optimizers.living()], EVERYTHING)
-        counted = _Counted(kind)
+        counted = CountedStorages(kind)
         held = [counted.add(each) for each in (parameters, gradients, state)]
         living = [tensor for tensor, _ in self._tensors.living()]
         lines, saved, older = self._saved(counted, living)
@@ -80,7 +81,7 @@ class MemoryShortages(Instrument):
             )
         )
 
-    def _saved(self, counted: _Counted, living: Iterable[torch.Tensor]) -> tuple[list[SavedAt], int, int]:
+    def _saved(self, counted: CountedStorages, living: Iterable[torch.Tensor]) -> tuple[list[SavedAt], int, int]:
         """By line what graphs keep; all of it, and what was made in earlier steps."""
         sizes: dict[tuple[str, Place | None], list[tuple[int, int]]] = defaultdict(list)
         for node, address, size in savers(tensor for tensor in living if has_graph(tensor)):
@@ -97,27 +98,8 @@ class MemoryShortages(Instrument):
         return lines[:_MOST_LINES], sum(size for size, _ in everything), older
 
 
-class _Counted:
-    """Storages on one kind of device, each counted once."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._met: set[int] = set()
-
-    def add(self, tensors: Iterable[torch.Tensor]) -> int:
-        """The bytes of those that were not counted before."""
-        here = [tensor for tensor in tensors if tensor.device.type == self._kind]
-        return sum(size for each in here for address, size in storages_of(each) if self.take(address, size))
-
-    def take(self, address: int, size: int) -> bool:
-        """Whether it was not counted before, and holds anything."""
-        is_new = address not in self._met and size > 0
-        self._met.add(address)
-        return is_new
-
-
 def _device_short_of_memory(error: BaseException) -> str | None:
     """The kind of device of which an error says so."""
-    if type(error) is torch.OutOfMemoryError:
+    if is_shortage(error):
         return accelerator_in_use() or "cpu"
     return "cpu" if type(error) is RuntimeError and _OF_THE_HOST.search(str(error)) else None

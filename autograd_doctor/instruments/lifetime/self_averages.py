@@ -27,6 +27,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of
+from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.weighted_sums import value_before, weights_in
 from autograd_doctor.signals import Signals
@@ -135,7 +136,7 @@ class SelfAverages(Instrument):
         for name, parameter in parameters_in(load.module):
             number = self._parameters.get(parameter)
             kept = self._tensors.get(load.state[name])
-            if number is None or (theirs.get(name, parameter) is not parameter and parameter.grad is not None):
+            if number is None or (theirs.get(name, parameter) is not parameter and gradient_of(parameter) is not None):
                 continue
             if taken_from is not None:
                 key: tuple[Place | None, How] = (place(), "loaded")

@@ -31,7 +31,7 @@ from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.shaping import Shaped
-from autograd_doctor.reading.tensor_facts import at_home, readable
+from autograd_doctor.reading.tensor_facts import near
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -43,10 +43,6 @@ _CHOOSES = LOOK_UPS | {"masked_select", "where"}
 _LOGARITHMS = frozenset({"log", "log_softmax", "logsigmoid"})
 _BEGIN = COMPARING | DIFFERENCES | PRODUCTS | PICKS
 """Operations that compare."""
-
-
-_MOST_AT_HOME = 250_000
-"""Values of a tensor that is brought home whole, since others look at it as well."""
 
 
 class _Site(NamedTuple):
@@ -69,11 +65,6 @@ class _Loss(NamedTuple):
     shaped: Shaped | None
     target_of_parameters: bool
     whole: bool
-
-
-def _near(tensor: torch.Tensor) -> torch.Tensor:
-    """Brought home where it is small: targets are looked at by others, too."""
-    return at_home(tensor) if tensor.numel() <= _MOST_AT_HOME and readable(tensor) else tensor
 
 
 class LossInputs(Instrument):
@@ -200,9 +191,9 @@ class LossInputs(Instrument):
         shaped = self._shapings.of(prediction)
         over = shaped.dim if shaped is not None and shaped.shape == prediction.shape else None
         is_indices = not target.is_floating_point()
-        given = values_of(_near(prediction), class_dim=class_dim, over=over)
+        given = values_of(near(prediction), class_dim=class_dim, over=over)
         wanted = values_of(
-            _near(target),
+            near(target),
             class_dim=None if is_indices else class_dim,
             over=None if is_indices or target.shape != prediction.shape else over,
             bounds=shaped.bounds if shaped is not None and shaped.is_bounded else None,
@@ -214,7 +205,7 @@ class LossInputs(Instrument):
             self._operand(target, wanted, self._shapings.of(target)),
             class_dim,
             operation.kwargs.get("log_target") is True,
-            is_indices and is_in_order(_near(target)),
+            is_indices and is_in_order(near(target)),
             shaped,
             known is not None and known.values != 0,
             is_whole,

@@ -111,7 +111,9 @@ class SpoiledUpdates(Instrument):
         step, where, operation = self._course.steps, here(), f"{type(call.optimizer).__name__}.step"
 
         def known(values: Sequence[float]) -> None:
-            spoiled = [each for each, size in zip(held, sizes.put_together(values), strict=True) if _is_bad(size)]
+            spoiled = [
+                each for each, size in zip(held, sizes.put_together(values), strict=True) if not math.isfinite(size)
+            ]
             if met.is_sound and spoiled and not self._said:
                 self._said = True
                 self._tell(spoiled[0], step, where, operation)
@@ -133,7 +135,3 @@ class SpoiledUpdates(Instrument):
                 reached="parameter",
             )
         )
-
-
-def _is_bad(size: float) -> bool:
-    return not math.isfinite(size)

@@ -41,7 +41,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
 from autograd_doctor.reading.subclasses import node_of
-from autograd_doctor.reading.tensor_facts import describe, is_remote, is_single, norms, readable, with_value
+from autograd_doctor.reading.tensor_facts import describe, is_remote, is_single, norms, number_of, readable, with_value
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -170,7 +170,7 @@ class BackwardRuns(Instrument):
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
         divisor = 0.0 if _is_weighed(call, walk) else divisor_of(self._unscaled.get(root) or node_of(root))
-        late = [root.detach().clone().reshape(())] if is_late else []
+        late = [number_of(root)] if is_late else []
         self._run = _Run(call, walk, locate(where), facts, late, made, gradients, divisor, inside_step)
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:

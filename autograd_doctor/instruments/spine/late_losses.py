@@ -12,7 +12,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.tensor_facts import is_remote, is_single
+from autograd_doctor.reading.tensor_facts import is_remote, is_single, number_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.signal import Signal
@@ -85,7 +85,7 @@ class LateLosses(Instrument):
         self._course.loss_put_off()
         self._late_values.ask(
             self,
-            [root.detach().clone().reshape(())],
+            [number_of(root)],
             lambda values: self._tell(KnownLoss(step, where, kind, values[0], late=True)),
         )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from math import floor, sqrt
 from statistics import median
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -116,26 +116,33 @@ class CodeLine(Struct, frozen=True):
     waits: float
 
 
-class CheckpointOffer(Struct, frozen=True):
+class CheckpointOffer(Struct, frozen=True, kw_only=True):
     """What checkpointing some blocks of a model saves and costs, as measured on a copy.
 
     blocks: what they are called; saved: bytes kept for the backward, without and with. cost: how many times as long
     forward and backward take. same: gradients are the same to the last bit; differs: how far they are apart else, as a
     share of the largest. moved: buffers that are changed twice. best: no other offer is better in one respect and as
-    good in the other. code: what does it.
+    good in the other. code: what does it. predicted: the same bytes, added up from what each module keeps, which is all
+    that is told where no copy could be run. untried: why.
     """
 
     blocks: str
-    saved: tuple[int, int]
-    cost: Measured
-    differs: float
-    moved: list[str]
-    best: bool
+    saved: tuple[int, int] | None = None
+    predicted: tuple[int, int] | None = None
+    cost: Measured | None = None
+    differs: float = 0.0
+    moved: list[str] = []
+    best: bool = False
+    untried: str = ""
     code: str
 
 
 class Memory(Struct, frozen=True):
-    """Bytes, each storage counted once. highest: on an accelerator, the most that was in use."""
+    """Bytes, each storage counted once. highest: on an accelerator, the most that was in use.
+
+    peak: the most that training held at once in an iteration, where that can be told, and at which line; during: in the
+    forward, or in the backward of what the line computes.
+    """
 
     parameters: int
     buffers: int
@@ -143,11 +150,26 @@ class Memory(Struct, frozen=True):
     optimizer: int
     activations: int
     highest: int | None = None
+    peak: int | None = None
+    peak_line: str = ""
+    peak_during: Literal["forward", "backward"] | None = None
 
     @property
     def together(self) -> int:
         """What is held when a backward begins, if gradients are there by then."""
         return self.parameters + self.buffers + self.gradients + self.optimizer + self.activations
+
+
+class GraphSize(Struct, frozen=True):
+    """The graph of a backward. nodes: how many; depth: of the longest chain of them. saved: bytes that it keeps when
+    the backward begins; left: when it is over.
+    """
+
+    step: int
+    nodes: int
+    depth: int
+    saved: int
+    left: int
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -168,5 +190,6 @@ class Profile(Struct, frozen=True, kw_only=True):
     modules: list[ModuleCost] = []
     lines: list[CodeLine] = []
     memory: Memory | None = None
+    graphs: list[GraphSize] = []
     checkpoints: list[CheckpointOffer] = []
     alone: bool = True

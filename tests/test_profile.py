@@ -17,25 +17,35 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from autograd_doctor.events.efficiency import CheckpointsTried, IterationTimed, LineCost, LinesMeasured, Spent
+from autograd_doctor.events.efficiency import (
+    CheckpointsTried,
+    GraphMeasured,
+    IterationTimed,
+    LineCost,
+    LinesMeasured,
+    MemoryBudgeted,
+    Peak,
+    Spent,
+)
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
-from autograd_doctor.reading.checkpointing import groups, tried
+from autograd_doctor.reading.allocated import HighWater, allocated
+from autograd_doctor.reading.checkpointing import groups, predicted, tried
 from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
-from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.graph_structure import depth_of, nodes_of
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.curve_line import curve_line
-from autograd_doctor.renderers.profile_tables import pace
+from autograd_doctor.renderers.profile_tables import pace, tables
 from autograd_doctor.report import to_json
 from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.block_trials import offers, on_the_front
+from autograd_doctor.views.block_trials import as_reported, blocks_of, code_for, offers, on_the_front, predictions
 from autograd_doctor.views.iterations import profile
 from tests.commands import doctor
 from tests.harness import ROOT
@@ -196,6 +206,57 @@ def test_what_nodes_keep_adds_up_to_what_the_graph_keeps() -> None:
     assert by_node == saved_bytes([loss]).bytes == _kept(model, x)
 
 
+# -------------------------------------------------------------------------------------------------------------- graphs
+
+
+def test_the_longest_way_through_a_graph_counts() -> None:
+    x = torch.randn(4, requires_grad=True)
+    short, long = x.exp(), x.sin().cos().tanh()
+    assert depth_of(nodes_of([long])) == 4  # with the leaf
+    assert depth_of(nodes_of([short + long])) == depth_of(nodes_of([long + short])) == 5
+    assert depth_of([]) == 0
+
+
+def test_memory_that_is_handed_out_is_counted() -> None:
+    before = allocated()
+    if before is None:
+        pytest.skip("neither an accelerator nor a C library that tells")
+    held = torch.empty(2**20)
+    assert (allocated() or 0) - before >= held.nbytes
+    del held
+    assert (allocated() or 0) - before < 2**20
+
+
+def test_the_highest_is_kept_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = iter([100, 130, 180, 150])
+    monkeypatch.setattr("autograd_doctor.reading.allocated.allocated", lambda: next(told))
+    water, where = HighWater(), Location(path="m.py", line=3)
+    water.look("forward", None)
+    assert water.highest is None  # nobody knows what was there before
+    water.begin()
+    water.begin()
+    for during, location in (("forward", None), ("backward", where), ("forward", None)):
+        water.look(during, location)  # type: ignore[arg-type]
+    assert water.highest == Peak(80, "backward", where)
+
+
+def test_what_graphs_keep_and_what_is_most_is_told_below_the_table() -> None:
+    budget = MemoryBudgeted(
+        parameters=2**20, buffers=0, gradients=2**20, optimizer=0, activations=2**21,
+        peak=Peak(5 * 2**20, "backward", Location(path="m.py", line=3)),
+    )  # fmt: skip
+    graphs = [GraphMeasured(nodes=n, depth=n // 2, saved=2**20 * n, left=left) for n, left in ((4, 0), (8, 2**20))]
+    found = profile(_trace(_timed(1.0), budget, *graphs), _line)
+    assert found is not None
+    (memory,) = [table for table in tables(found) if table.title.startswith("memory")]
+    assert memory.rows[-1][:2] == ["together", "4.0 MiB"]
+    assert memory.shares == [0.25, 0.25, 0.5, 1.0]
+    assert memory.notes == [
+        "at least 5.0 MiB at once in an iteration, in the backward of m.py:3",
+        "the largest graph: 8 nodes, 4 in a row, 8.0 MiB saved; its backward leaves 1.0 MiB of that",
+    ]
+
+
 # --------------------------------------------------------------------------------------------------------- checkpoints
 
 
@@ -261,6 +322,20 @@ def test_statistics_that_would_move_twice_are_named() -> None:
     }  # fmt: skip
 
 
+def test_what_would_be_kept_can_be_added_up() -> None:
+    saved = {"": 10.0, "blocks.1": 1.0, "blocks.1.inner": 100.0, "blocks.10": 1000.0, "head": 5.0}
+    assert predicted(saved, ["blocks.1"], {"blocks.1": 7, "blocks.10": 8}) == (1116, 1022)
+    assert predicted(saved, ["blocks.1", "blocks.10"], {"blocks.1": 7, "blocks.10": 8}) == (1116, 30)
+
+
+def test_what_could_not_be_tried_is_told_as_added_up() -> None:
+    untried = replace(_tried(1, 0, 1.0), before=[], after=[], predicted=(2**26, 2**24), untried="it has hooks")
+    assert offers(Trace.of_events(untried)) == []
+    assert predictions(Trace.of_events(untried, _tried(1, 100, 1.3))) == [untried]
+    (told,) = as_reported(Trace.of_events(untried))
+    assert (told.predicted, told.saved, told.cost, told.untried) == ((2**26, 2**24), None, None, "it has hooks")
+
+
 def _tried(every: int, saved: int, after: float, **others: Any) -> CheckpointsTried:
     return CheckpointsTried(
         model="model", holder="model.blocks", kind="Block", alone=True, blocks=4, every=every,
@@ -272,8 +347,8 @@ def test_an_offer_that_another_beats_is_none() -> None:
     found = offers(Trace.of_events(_tried(1, 100, 1.3), _tried(2, 400, 1.1), _tried(2, 500, 1.2)))
     assert [each.tried.saved[1] for each in found] == [100, 400, 500]
     assert [each.tried.saved[1] for each in on_the_front(found)] == [100, 400]
-    assert found[1].blocks == "every second of `model.blocks` (4 x `Block`)"
-    compile(found[1].code, "code", "exec")
+    assert blocks_of(found[1].tried) == "every second of `model.blocks` (4 x `Block`)"
+    compile(code_for(found[1].tried), "code", "exec")
 
 
 def test_of_two_offers_that_are_as_good_none_is_left_out() -> None:
@@ -288,7 +363,7 @@ def test_the_lines_to_paste_do_what_was_tried(every: int, alone: bool) -> None:
     held = nn.ModuleList(list(model)[1:5]) if alone else model
     event = _tried(every, 1, 1.0)
     offer = offers(Trace.of_events(CheckpointsTried(**{**_fields(event), "holder": "held", "alone": alone})))[0]
-    exec(offer.code, {"held": held})
+    exec(code_for(offer.tried), {"held": held})
     assert sum("forward" in vars(each) for each in held) == 4 // every
 
 
@@ -510,7 +585,27 @@ def test_the_profile_of_a_program(home: Path) -> None:
     assert memory["optimizer"] == 2 * PARAMETERS + 4 * 14
     assert memory["activations"] == sum(line["saved"] for line in found["lines"])
     assert [each["blocks"] for each in found["checkpoints"]] == ["`model.blocks` (3 x `Block`)"]
-    assert found["checkpoints"][0]["differs"] == 0
+    (offer,) = found["checkpoints"]
+    assert offer["differs"] == 0
+    assert offer["predicted"] == offer["saved"]
+    assert {(graph["depth"] > 10, graph["left"]) for graph in found["graphs"]} == {(True, 0)}
+    assert {graph["saved"] for graph in found["graphs"]} == {memory["activations"]}
+
+
+def test_blocks_that_cannot_run_twice_are_not_tried(home: Path) -> None:
+    hidden = "        hidden = torch"
+    (home / "train.py").write_text("calls = []\n" + TRAINS.replace(hidden, f"        calls.append(1)\n{hidden}"))
+    report = json.loads(run("profile", "--isolated", "--output-format", "json", "train.py")[1])
+    (offer,) = report["profile"]["checkpoints"]
+    assert offer["untried"] == "its code has side effects: it changes `calls`"
+    assert (offer["saved"], offer["cost"]) == (None, None)
+    assert offer["predicted"][1] < offer["predicted"][0] / 2
+
+
+def test_a_graph_that_is_retained_is_told(home: Path) -> None:
+    (home / "train.py").write_text(TRAINS.replace("backward()", "backward(retain_graph=True)"))
+    report = json.loads(run("profile", "--isolated", "--output-format", "json", "train.py")[1])
+    assert all(graph["left"] == graph["saved"] > 0 for graph in report["profile"]["graphs"])
 
 
 def test_the_program_computes_what_it_computes_without_us(home: Path) -> None:

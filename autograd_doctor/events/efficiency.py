@@ -81,11 +81,20 @@ class LinesMeasured(Event, frozen=True):
     lines: list[LineCost]
 
 
+class Peak(Struct, frozen=True):
+    """The most bytes that were held at once, and where: at a line, or in the backward of what it computes."""
+
+    bytes: int
+    during: Literal["forward", "backward"]
+    location: Location | None
+
+
 class MemoryBudgeted(Event, frozen=True):
     """Bytes that training holds when a backward begins, each storage counted once.
 
     activations: what graphs keep for their backward. gradients, optimizer: those that are there when a step is over, or
-    begins. highest: what the allocator of an accelerator had given out at most.
+    begins. highest: what the allocator of an accelerator had given out at most. peak: of an iteration, beside what is
+    none of these and was there before.
     """
 
     parameters: int
@@ -94,6 +103,17 @@ class MemoryBudgeted(Event, frozen=True):
     optimizer: int
     activations: int
     highest: int | None = None
+    peak: Peak | None = None
+
+
+class GraphMeasured(Event, frozen=True):
+    """A graph when its backward began. nodes: how many; depth: of the longest chain of them. saved: bytes that it
+    kept, each storage counted once; left: those that it still kept when the backward was over."""
+
+    nodes: int
+    depth: int
+    saved: int
+    left: int
 
 
 class CheckpointsTried(Event, frozen=True):
@@ -103,7 +123,8 @@ class CheckpointsTried(Event, frozen=True):
     blocks: how many there are; every: one in so many was checkpointed. saved: bytes kept for the backward, without and
     with; before, after: seconds of forward and backward in as many alternating runs. differs: how far gradients were
     apart, relative to the largest; 0 where they were the same to the last bit. moved: buffers that are changed twice.
-    location: where the blocks are called.
+    location: where the blocks are called. predicted: the bytes that would be kept, added up by line, without and with.
+    untried: why nothing was run, so that all else that was measured is missing.
     """
 
     model: str
@@ -112,12 +133,14 @@ class CheckpointsTried(Event, frozen=True):
     alone: bool
     blocks: int
     every: int
-    saved: tuple[int, int]
-    before: list[float]
-    after: list[float]
+    saved: tuple[int, int] = (0, 0)
+    before: list[float] = []
+    after: list[float] = []
     differs: float = 0.0
     moved: list[str] = []
     location: Location | None = None
+    predicted: tuple[int, int] | None = None
+    untried: str = ""
 
 
 class AttentionTried(Event, frozen=True):
@@ -160,6 +183,7 @@ PROFILED: tuple[type[Event], ...] = (
     ModulesTimed,
     LinesMeasured,
     MemoryBudgeted,
+    GraphMeasured,
     CheckpointsTried,
     AttentionTried,
     WorkersTried,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -79,6 +79,16 @@ def _alike(module: nn.Module, path: str, modules: Mapping[str, nn.Module]) -> It
     for kind, paths in by_kind.items():
         if len(paths) > 1:
             yield Blocks(path, kind.__name__, tuple(paths), len(paths) == len(children))
+
+
+def predicted(saved: Mapping[str, float], blocks: Collection[str], given: Mapping[str, int]) -> tuple[int, int]:
+    """Bytes that a model keeps for the backward, and those that it would keep with some blocks under checkpoints.
+
+    saved: by path of the module that keeps them. given: to each block, without what one before it was given.
+    """
+    before = sum(saved.values())
+    inside = sum(size for path, size in saved.items() if any(f"{path}.".startswith(f"{each}.") for each in blocks))
+    return round(before), round(before - inside + sum(given.get(each, 0) for each in blocks))
 
 
 def tried(copied: nn.Module, given: Any, ways: Sequence[Sequence[str]], seconds: float) -> list[Tried]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
@@ -31,6 +32,23 @@ def nodes_of(roots: Iterable[torch.Tensor], inputs: Iterable[Any] = ()) -> list[
 def nodes_below(node: Any) -> list[Any]:
     """Those that a gradient of a node flows into, without itself."""
     return _met([following for following, _ in node.next_functions if following is not None])
+
+
+def depth_of(nodes: Sequence[Any]) -> int:
+    """How many of these follow on one another at most: each that comes before others is taken first (Kahn, 1962)."""
+    known = set(nodes)
+    following = {node: [each for each, _ in node.next_functions if each in known] for node in nodes}
+    waits_for = Counter(each for others in following.values() for each in others)
+    depths = dict.fromkeys(nodes, 1)
+    ready = [node for node in nodes if not waits_for[node]]
+    while ready:
+        node = ready.pop()
+        for each in following[node]:
+            depths[each] = max(depths[each], depths[node] + 1)
+            waits_for[each] -= 1
+            if not waits_for[each]:
+                ready.append(each)
+    return max(depths.values(), default=0)
 
 
 def _end_of(given: Any) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autograd_doctor.profiling import Alike, Beside, CodeLine, Measured, Memory, Part, Profile, alike
+from autograd_doctor.profiling import Alike, Beside, CodeLine, GraphSize, Measured, Memory, Part, Profile, alike
 from autograd_doctor.renderers.wording import listed
 from autograd_doctor.wording import in_bytes, plural
 
@@ -53,8 +53,7 @@ def tables(profile: Profile) -> Iterator[Table]:
         head = ["line", "forward", "backward", "saved", "operations"]
         yield _cut("by line", head, list(map(_line, lines)), has_words=True)
     if profile.memory is not None:
-        rows = _memory(profile.memory)
-        yield Table("memory when a backward begins", ["", "held"], rows, [], [], has_words=False)
+        yield _memory_table(profile.memory, profile.graphs)
 
 
 def _time_table(profile: Profile) -> Table:
@@ -119,7 +118,7 @@ def _line(line: CodeLine) -> list[str]:
     ]
 
 
-def _memory(memory: Memory) -> list[list[str]]:
+def _memory_table(memory: Memory, graphs: Sequence[GraphSize]) -> Table:
     held = {
         "parameters": memory.parameters,
         "buffers": memory.buffers,
@@ -128,5 +127,32 @@ def _memory(memory: Memory) -> list[list[str]]:
         "saved for backward": memory.activations,
         "together": memory.together,
     }
-    rows = [[name, in_bytes(size)] for name, size in held.items() if size]
-    return [*rows, ["most in use on the accelerator", in_bytes(memory.highest)]] if memory.highest else rows
+    told = {name: size for name, size in held.items() if size}
+    return Table(
+        "memory when a backward begins",
+        ["", "held", ""],
+        [[name, in_bytes(size), ""] for name, size in told.items()],
+        [size / memory.together for size in told.values()],
+        [*_most(memory), *_graph_note(graphs)],
+        has_words=True,
+    )
+
+
+def _most(memory: Memory) -> Iterator[str]:
+    if memory.peak is not None:
+        where = f"the backward of {memory.peak_line}" if memory.peak_during == "backward" else memory.peak_line
+        yield f"at least {in_bytes(memory.peak)} at once in an iteration{f', in {where}' if memory.peak_line else ''}"
+    if memory.highest:
+        yield f"most in use on the accelerator: {in_bytes(memory.highest)}"
+
+
+def _graph_note(graphs: Sequence[GraphSize]) -> Iterator[str]:
+    """From the largest graph that went backward: how large it and its like are, and what becomes of it."""
+    if not graphs:
+        return
+    largest = max(graphs, key=lambda graph: (graph.saved, graph.nodes))
+    freed = f"leaves {in_bytes(largest.left)} of that" if largest.left else "frees it all"
+    yield (
+        f"the largest graph: {plural(largest.nodes, 'node')}, {largest.depth} in a row, {in_bytes(largest.saved)} "
+        f"saved; its backward {freed}"
+    )

@@ -18,8 +18,7 @@ class Offer(NamedTuple):
     @property
     def kept(self) -> float:
         """The share of what was kept that is still kept."""
-        before, after = self.tried.saved
-        return after / before if before else 1.0
+        return share_kept(self.tried.saved)
 
     @property
     def one_block(self) -> float:
@@ -27,26 +26,32 @@ class Offer(NamedTuple):
         before, after = self.tried.saved
         return (before - after) * self.tried.every / self.tried.blocks
 
-    @property
-    def blocks(self) -> str:
-        """`model.layers` (12 x `Block`)."""
-        which = "every second of " if self.tried.every > 1 else ""
-        return f"{which}`{self.tried.holder}` ({self.tried.blocks} x `{self.tried.kind}`)"
 
-    @property
-    def code(self) -> str:
-        """What checkpoints them."""
-        chosen = f"{self.tried.holder}.children()"
-        if not self.tried.alone:
-            chosen = f"[each for each in {chosen} if type(each).__name__ == {self.tried.kind!r}]"
-        if self.tried.every > 1:
-            chosen = f"{f'list({chosen})' if self.tried.alone else chosen}[::2]"
-        return (
-            "from functools import partial\n"
-            "from torch.utils.checkpoint import checkpoint\n"
-            f"for block in {chosen}:\n"
-            "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"
-        )
+def share_kept(saved: tuple[int, int]) -> float:
+    """saved: bytes, without checkpoints and with."""
+    before, after = saved
+    return after / before if before else 1.0
+
+
+def blocks_of(tried: CheckpointsTried) -> str:
+    """`model.layers` (12 x `Block`)."""
+    which = "every second of " if tried.every > 1 else ""
+    return f"{which}`{tried.holder}` ({tried.blocks} x `{tried.kind}`)"
+
+
+def code_for(tried: CheckpointsTried) -> str:
+    """What checkpoints them."""
+    chosen = f"{tried.holder}.children()"
+    if not tried.alone:
+        chosen = f"[each for each in {chosen} if type(each).__name__ == {tried.kind!r}]"
+    if tried.every > 1:
+        chosen = f"{f'list({chosen})' if tried.alone else chosen}[::2]"
+    return (
+        "from functools import partial\n"
+        "from torch.utils.checkpoint import checkpoint\n"
+        f"for block in {chosen}:\n"
+        "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"
+    )
 
 
 def offers(trace: Trace) -> list[Offer]:
@@ -57,6 +62,12 @@ def offers(trace: Trace) -> list[Offer]:
         if each.before
     ]
     return sorted(found, key=lambda offer: offer.kept)
+
+
+def predictions(trace: Trace) -> list[CheckpointsTried]:
+    """What could not be tried, and was added up instead; what saves most first."""
+    found = [each for each in trace.of(CheckpointsTried) if each.untried and each.predicted is not None]
+    return sorted(found, key=lambda each: share_kept(each.predicted or each.saved))
 
 
 def on_the_front(offers: list[Offer]) -> list[Offer]:
@@ -74,18 +85,24 @@ def on_the_front(offers: list[Offer]) -> list[Offer]:
 
 
 def as_reported(trace: Trace) -> list[CheckpointOffer]:
-    """For the report."""
+    """For the report: what was tried, and what could not be."""
     found = offers(trace)
     best = on_the_front(found)
-    return [
+    told = [
         CheckpointOffer(
-            each.blocks,
-            each.tried.saved,
-            each.cost,
-            each.tried.differs,
-            each.tried.moved,
-            each in best,
-            each.code,
+            blocks=blocks_of(each.tried),
+            saved=each.tried.saved,
+            predicted=each.tried.predicted,
+            cost=each.cost,
+            differs=each.tried.differs,
+            moved=each.tried.moved,
+            best=each in best,
+            code=code_for(each.tried),
         )
         for each in found
+    ]
+    return told + [
+        CheckpointOffer(blocks=blocks_of(each), predicted=each.predicted, untried=each.untried, code=code_for(each))
+        for each in trace.of(CheckpointsTried)
+        if each.untried
     ]

@@ -8,6 +8,7 @@ from statistics import median
 
 from autograd_doctor.events.efficiency import (
     Activity,
+    GraphMeasured,
     IterationTimed,
     LineCost,
     LinesMeasured,
@@ -17,7 +18,7 @@ from autograd_doctor.events.efficiency import (
 )
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
-from autograd_doctor.profiling import Beside, CodeLine, Measured, Memory, ModuleCost, Part, Profile
+from autograd_doctor.profiling import Beside, CodeLine, GraphSize, Measured, Memory, ModuleCost, Part, Profile
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported
 
@@ -77,7 +78,10 @@ def profile(trace: Trace, line: Line) -> Profile | None:
         beside=list(_beside(trace.of(IterationTimed), line)),
         modules=list(_modules(trace)),
         lines=[_line(cost, line) for each in costs for cost in _joined(each.lines)],
-        memory=next(map(_memory, trace.of(MemoryBudgeted)), None),
+        memory=next((_memory(budget, line) for budget in trace.of(MemoryBudgeted)), None),
+        graphs=[
+            GraphSize(each.step, each.nodes, each.depth, each.saved, each.left) for each in trace.of(GraphMeasured)
+        ],
         checkpoints=as_reported(trace),
     )
 
@@ -175,7 +179,20 @@ def _line(costs: Sequence[LineCost], line: Line) -> CodeLine:
     )
 
 
-def _memory(budget: MemoryBudgeted) -> Memory:
+def _memory(budget: MemoryBudgeted, line: Line) -> Memory:
+    peak = budget.peak
     return Memory(
-        budget.parameters, budget.buffers, budget.gradients, budget.optimizer, budget.activations, budget.highest
+        parameters=budget.parameters,
+        buffers=budget.buffers,
+        gradients=budget.gradients,
+        optimizer=budget.optimizer,
+        activations=budget.activations,
+        highest=budget.highest,
+        peak=peak.bytes if peak is not None else None,
+        peak_line=line(peak.location) if peak is not None else "",
+        peak_during=peak.during if peak is not None else None,
     )
+
+
+def _graph(graph: GraphMeasured) -> GraphSize:
+    return GraphSize(graph.step, graph.nodes, graph.depth, graph.saved, graph.left)

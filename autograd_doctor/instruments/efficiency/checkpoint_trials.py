@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
 from torch import nn
 
 from autograd_doctor.events.efficiency import CheckpointsTried
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
+from autograd_doctor.instruments.efficiency.line_costs import LineCosts
 from autograd_doctor.instruments.efficiency.module_times import ModuleTimes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
-from autograd_doctor.reading.checkpointing import Blocks, Tried, groups, tried
+from autograd_doctor.reading.checkpointing import Blocks, Tried, groups, predicted, tried
+from autograd_doctor.reading.counted_storages import CountedStorages
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import ModuleCall
@@ -32,8 +38,54 @@ _SECONDS = 5.0
 """For the trials of one group of blocks."""
 
 
+@dataclass(eq=False)
+class _Block:
+    """given: the bytes that it was given when it was called first, and none of its group before it; where: by whom."""
+
+    path: str
+    group: CountedStorages
+    given: int | None = None
+    where: Place | None = None
+
+    def note(self, call: ModuleCall) -> None:
+        if self.given is None:
+            self.given, self.where = self.group.add(tensors_in((call.args, call.kwargs))), place()
+
+
+@dataclass(eq=False)
+class _Watched:
+    """A model, and those of its modules that could be checkpointed. calls: of the model."""
+
+    groups: list[Blocks] = field(default_factory=list)
+    blocks: IdentityTable[_Block] = field(default_factory=IdentityTable)
+    by_path: dict[str, _Block] = field(default_factory=dict)
+    calls: int = 0
+
+    @staticmethod
+    def of(model: nn.Module) -> _Watched:
+        watched, modules = _Watched(groups(model)), dict(modules_in(model))
+        for group in watched.groups:
+            counted = CountedStorages()
+            for path in group.paths:
+                block = watched.by_path[path] = _Block(path, counted)
+                watched.blocks.put(modules[path], block)
+        return watched
+
+    @property
+    def given(self) -> dict[str, int]:
+        return {path: block.given or 0 for path, block in self.by_path.items()}
+
+    def of_one_call(self, name: str, saved: Mapping[str, float], iterations: int) -> dict[str, float]:
+        """Bytes that each module of a model with this name keeps, by its path. saved: by name, in an iteration."""
+        within = {each[len(name) + 1 :]: size for each, size in saved.items() if f"{each}.".startswith(f"{name}.")}
+        return {path: size * iterations / self.calls for path, size in within.items()} if self.calls else {}
+
+
 class CheckpointTrials(Instrument):
-    """Tries the root with the most parameters, between two iterations, with what it was called with in the last one."""
+    """Tries the root with the most parameters, between two iterations, with what it was called with in the last one.
+
+    Where no copy of it can be called, what would be kept is added up from what each of its modules keeps.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (CheckpointsTried,)
 
@@ -45,6 +97,7 @@ class CheckpointTrials(Instrument):
         module_register: ModuleRegister,
         iteration_times: IterationTimes,
         module_times: ModuleTimes,
+        line_costs: LineCosts,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -52,13 +105,14 @@ class CheckpointTrials(Instrument):
         self._register = module_register
         self._iterations = iteration_times
         self._times = module_times
+        self._lines = line_costs
         self._guard = site.signals.guard
         self._seen = 0
         self._sizes: IdentityTable[int] = IdentityTable()
         self._wanted: nn.Module | None = None
         self._obstacle = ""
         self._given: Any = None
-        self._called: IdentityTable[Place | None] = IdentityTable()
+        self._watched = _Watched()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.modules.entered, self._entered, bare=True)
@@ -67,50 +121,52 @@ class CheckpointTrials(Instrument):
     def _entered(self, call: ModuleCall) -> None:
         if not call.grad_enabled or not self._times.running:
             return
-        if self._wanted is not None:
-            self._called.put(call.module, place())
         if self._times.running == 1 and call.module.training:
             with self._guard.looking():
                 self._root_entered(call)
+        elif (block := self._watched.blocks.get(call.module)) is not None:
+            with self._guard.looking():
+                block.note(call)
 
     def _root_entered(self, call: ModuleCall) -> None:
         module = call.module
         if self._wanted is None:
             self._sizes.put(module, sum(parameter.numel() for _, parameter in parameters_in(module)))
-        elif module is self._wanted and self._given is None and not self._obstacle:
-            self._given = copies_of((call.args, call.kwargs), _MOST_INPUT)
+        elif module is self._wanted:
+            self._watched.calls += 1
+            if self._given is None and not self._obstacle:
+                self._given = copies_of((call.args, call.kwargs), _MOST_INPUT)
 
     def _over(self, iteration: Iteration) -> None:
         self._seen += 1
         if self._seen == _AFTER:
-            self._wanted = max(self._sizes.items(), key=lambda each: each[1], default=(None, 0))[0]
-            self._obstacle = obstacle(self._wanted, _MOST_STATE) if self._wanted is not None else ""
-        elif self._wanted is not None and self._seen > _AFTER and not iteration.recorded:
-            module, given, self._wanted, self._given = self._wanted, self._given, None, None
-            self._try(module, given)
+            self._choose()
+        elif self._wanted is not None and not iteration.recorded:
+            self._try(self._wanted)
+            self._wanted, self._given, self._watched = None, None, _Watched()
             self.detach()
 
-    def _try(self, module: nn.Module, given: Any) -> None:
-        reason = self._obstacle or ("" if given else "what it is called with cannot be copied")
-        for blocks in groups(module) if not reason else ():
-            try:
-                self._try_blocks(module, given, blocks)
-            except Undecided as undecided:
-                reason = str(undecided)
-            except Exception as error:
-                reason = f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
-        if reason:
-            self.limited(f"what checkpoints would save was not tried: {reason}")
+    def _choose(self) -> None:
+        self._wanted = max(self._sizes.items(), key=lambda each: each[1], default=(None, 0))[0]
+        if self._wanted is not None:
+            self._obstacle = obstacle(self._wanted, _MOST_STATE)
+            self._watched = _Watched.of(self._wanted)
 
-    def _try_blocks(self, module: nn.Module, given: Any, blocks: Blocks) -> None:
-        ways = [(), blocks.paths, *([blocks.paths[::2]] if len(blocks.paths) > 3 else [])]
-        plain, *others = tried(copy_of(module, as_it_is=True), given, ways, _SECONDS)
-        for every, other in enumerate(others, start=1):
-            self.emit(self._event(module, blocks, every, plain, other))
+    def _try(self, module: nn.Module) -> None:
+        untried = self._obstacle or ("" if self._given else "what it is called with cannot be copied")
+        for blocks in self._watched.groups:
+            ways = [blocks.paths, *([blocks.paths[::2]] if len(blocks.paths) > 3 else [])]
+            results, reason = ([], untried) if untried else _results(module, self._given, ways)
+            if reason:
+                self.limited(f"what checkpoints would save was not tried: {reason}")
+            for every, way in enumerate(ways, start=1):
+                event = self._event(module, blocks, every, way)
+                self.emit(replace(event, untried=reason) if reason else _measured(event, results[0], results[every]))
 
-    def _event(self, module: nn.Module, blocks: Blocks, every: int, plain: Tried, other: Tried) -> CheckpointsTried:
+    def _event(self, module: nn.Module, blocks: Blocks, every: int, way: Sequence[str]) -> CheckpointsTried:
+        """Without what running it shows."""
         name = self._modules.name_of(self._register.root(module))
-        first = dict(modules_in(module)).get(blocks.paths[0])
+        saved = self._watched.of_one_call(name, self._lines.saved_by_module(), self._seen - _AFTER)
         return CheckpointsTried(
             step=self._course.steps,
             model=name,
@@ -119,10 +175,27 @@ class CheckpointTrials(Instrument):
             alone=blocks.alone,
             blocks=len(blocks.paths),
             every=every,
-            saved=(plain.saved, other.saved),
-            before=plain.seconds,
-            after=other.seconds,
-            differs=other.differs,
-            moved=other.moved,
-            location=locate(self._called.get(first)),
+            predicted=predicted(saved, way, self._watched.given) if saved else None,
+            location=locate(self._watched.by_path[blocks.paths[0]].where),
         )
+
+
+def _results(module: nn.Module, given: Any, ways: Sequence[Sequence[str]]) -> tuple[list[Tried], str]:
+    """What each way does, without checkpoints first; or why that is not known."""
+    try:
+        return tried(copy_of(module, as_it_is=True), given, [(), *ways], _SECONDS), ""
+    except Undecided as undecided:
+        return [], str(undecided)
+    except Exception as error:
+        return [], f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
+
+
+def _measured(event: CheckpointsTried, plain: Tried, other: Tried) -> CheckpointsTried:
+    return replace(
+        event,
+        saved=(plain.saved, other.saved),
+        before=plain.seconds,
+        after=other.seconds,
+        differs=other.differs,
+        moved=other.moved,
+    )

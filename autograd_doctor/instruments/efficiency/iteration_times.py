@@ -15,6 +15,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.hand_steps import HandSteps
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
@@ -78,17 +79,19 @@ class Iteration:
 class IterationTimes(Instrument):
     """Credits each moment to the innermost of what the program is doing, and none to what the doctor does.
 
-    An iteration ends with a step of the optimizer with which the first one ended. `over` is sent then. An accelerator
-    is waited for in every other iteration: only there the parts are known, and only without that the whole.
+    An iteration ends with a step of the optimizer with which the first one ended. `over` is sent then. Where the program
+    updates its parameters by hand, one ends with the first backward after that: by then it is known that it has. An
+    accelerator is waited for in every other iteration: only there the parts are known, and only without that the whole.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (IterationTimed,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, hand_steps: HandSteps) -> None:
         super().__init__(site)
         self.over: Signal[Iteration] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
+        self._hand_steps = hand_steps
         self._guard = site.signals.guard
         self._clock = self._guard.clock = LookClock()
         self._thread = get_ident()
@@ -100,6 +103,7 @@ class IterationTimes(Instrument):
         self._ended: Iteration | None = None
         self._ends_with: tuple[Place | None, int] | None = None
         self._others = 0
+        self._steps = 0
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
@@ -118,6 +122,7 @@ class IterationTimes(Instrument):
         self.listen(signals.steps.ended, self._step_ended, bare=True)
         self.listen(signals.steps.ended, self._step_counted, last=True)
         self.listen(self._detail.turned, self._turned)
+        self.listen(self._course.backward_over, self._backward_over)
         self.listen(signals.clearing.began, self._clearing_began, bare=True)
         self.listen(signals.clearing.ended, self._clearing_ended, bare=True)
         self.listen(signals.saves.began, self._saving_began, bare=True)
@@ -200,6 +205,15 @@ class IterationTimes(Instrument):
 
     def _step_counted(self, call: StepCall) -> None:
         """By now it is known how closely the next one is looked at."""
+        self._begin_anew()
+
+    def _backward_over(self, course: Course) -> None:
+        if course.by_hand and self._hand_steps.are_told and course.steps > self._steps:
+            self._steps = course.steps
+            self._end_iteration((None, 0))
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
         if self._ended is not None:
             ended, self._ended = self._ended, None
             self._now = self._new_iteration(waits=not ended.waits)

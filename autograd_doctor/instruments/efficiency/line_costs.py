@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events.efficiency import LineCost, LinesMeasured
+from autograd_doctor.events.efficiency import LineCost, LinesMeasured, Peak
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
@@ -16,6 +17,7 @@ from autograd_doctor.instruments.efficiency.module_times import ModuleTimes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.reading.allocated import HighWater
 from autograd_doctor.reading.graph_bytes import activations_of
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.operation_kinds import Kind
@@ -63,6 +65,8 @@ class LineCosts(Instrument):
 
     A node of the graph belongs to the line of the operation that made it; one inside a composite operation, or made
     where nobody looked, to that of the node that leads to it.
+
+    rise: by how much memory rose in the iteration that was over last, and where; None if nobody looked.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (LinesMeasured,)
@@ -82,6 +86,8 @@ class LineCosts(Instrument):
         self._began: dict[int, float] = {}
         self._counts = False
         self._seen = 0
+        self._water = HighWater()
+        self.rise: Peak | None = None
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.began, self._operation_began, attention=Attention.FULL)
@@ -96,6 +102,14 @@ class LineCosts(Instrument):
             return
         costs = [self._cost(line) for line in self._lines.values() if any(line.sums)]
         self.emit(LinesMeasured(step=self._course.steps, iterations=self._seen, lines=costs))
+
+    def saved_by_module(self) -> dict[str, float]:
+        """Bytes that the operations of each module keep for the backward: a mean over iterations; empty before the
+        first that counts."""
+        saved: defaultdict[str, float] = defaultdict(float)
+        for line in self._lines.values() if self._seen else ():
+            saved[line.module] += line.sums[_SAVED] / self._seen
+        return saved
 
     def _cost(self, line: _Line) -> LineCost:
         mean = [total / self._seen for total in line.sums]
@@ -114,6 +128,8 @@ class LineCosts(Instrument):
         """Only an iteration that was recorded from its beginning to its end tells what all lines took."""
         counts = self._counts and iteration.recorded and iteration.typical and iteration.split
         self._seen += counts
+        self.rise = self._water.highest if counts else None
+        self._water = HighWater()
         for line in self._lines.values():
             line.end(counts=counts)
         self._nodes.clear()
@@ -133,6 +149,7 @@ class LineCosts(Instrument):
         return self._lines.get(key)
 
     def _operation_began(self, operation: Operation) -> None:
+        self._water.begin()
         self._running = operation, self._iterations.seconds()
 
     def _operation_ended(self, operation: Operation) -> None:
@@ -145,6 +162,7 @@ class LineCosts(Instrument):
             return
         if running is not None and running[0] is operation:
             line.add(_FORWARD, self._iterations.seconds() - running[1])
+        self._water.look("forward", line.location)
         line.operations[operation.name] = None
         line.add(_CALLS, 1)
         line.add(_WAITS, operation.kind is Kind.ESCAPE)
@@ -198,6 +216,7 @@ class LineCosts(Instrument):
             began = self._began.pop(node, None)
             if began is not None:
                 line.add(_BACKWARD, self._iterations.seconds() - began)
+                self._water.look("backward", line.location)
 
         return ends
 

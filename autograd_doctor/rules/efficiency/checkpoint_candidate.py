@@ -8,7 +8,7 @@ from autograd_doctor.events.efficiency import CheckpointsTried, MemoryBudgeted
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.block_trials import Offer, offers, on_the_front
+from autograd_doctor.views.block_trials import Offer, blocks_of, code_for, offers, on_the_front, predictions, share_kept
 from autograd_doctor.wording import in_bytes, plural
 
 
@@ -43,6 +43,32 @@ def bad() -> None:
         inputs = torch.randn(1024, 16)
         optimizer.zero_grad()
         (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+
+
+def bad_calls_are_counted() -> None:
+    """A copy of the blocks would count as well, so that none is run: what would be kept is added up."""
+    import torch
+    from torch import nn
+
+    calls: list[int] = []
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(16, 512), nn.GELU(), nn.Linear(512, 16))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            calls.append(len(x))
+            return x + self.inner(x)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = nn.Sequential(*(Block() for _ in range(6)), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(1024, 16)
+        optimizer.zero_grad()
+        (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean().backward()  # <- AD801
         optimizer.step()
 
 
@@ -108,17 +134,21 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     worth = [each for each in on_the_front(safe) if 1 - each.kept >= tunables["saving"]]
     if worth:
         yield _finding(worth[0], worth[1:], budget)
+        return
+    for untried in predictions(trace)[:1]:
+        if untried.predicted is not None and 1 - share_kept(untried.predicted) >= tunables["saving"]:
+            yield _prediction(untried, untried.predicted)
 
 
 def _finding(best: Offer, others: list[Offer], budget: MemoryBudgeted) -> Finding:
     before, after = best.tried.saved
     same = "the same to the last bit" if not best.tried.differs else f"within {best.tried.differs:.1g} of the largest"
     return RULE.finding(
-        f"checkpointing {best.blocks} would keep {in_bytes(after)} for the backward instead of {in_bytes(before)}, and "
-        f"forward and backward would take {_cost(best)}",
+        f"checkpointing {blocks_of(best.tried)} would keep {in_bytes(after)} for the backward instead of "
+        f"{in_bytes(before)}, and forward and backward would take {_cost(best)}",
         subject=best.tried.holder,
         location=best.tried.location,
-        help=f"where memory is short, or a larger batch would pay:\n{best.code}",
+        help=f"where memory is short, or a larger batch would pay:\n{code_for(best.tried)}",
         evidence={
             "saved_before": before,
             "saved_after": after,
@@ -132,9 +162,29 @@ def _finding(best: Offer, others: list[Offer], budget: MemoryBudgeted) -> Findin
             f"while a block is computed again, about {in_bytes(best.one_block)} come on top",
             f"parameters, gradients and optimizer state take "
             f"{in_bytes(budget.parameters + budget.gradients + budget.optimizer)} beside that",
-            *(f"{each.blocks}: {in_bytes(each.tried.saved[1])}, and {_cost(each)}" for each in others),
+            *(f"{blocks_of(each.tried)}: {in_bytes(each.tried.saved[1])}, and {_cost(each)}" for each in others),
         ),
         step_first=best.tried.step,
+        step_count=1,
+    )
+
+
+def _prediction(untried: CheckpointsTried, saved: tuple[int, int]) -> Finding:
+    before, after = saved
+    return RULE.finding(
+        f"checkpointing {blocks_of(untried)} would keep about {in_bytes(after)} for the backward instead of "
+        f"{in_bytes(before)}",
+        subject=untried.holder,
+        location=untried.location,
+        confidence="medium",
+        help="where memory is short, or a larger batch would pay, and where the blocks may run twice:\n"
+        f"{code_for(untried)}",
+        evidence={"saved_before": before, "saved_after": after},
+        notes=(
+            "added up from what each module keeps, and what the blocks are given",
+            f"time and gradients were not tried: {untried.untried}",
+        ),
+        step_first=untried.step,
         step_count=1,
     )
 
@@ -153,14 +203,15 @@ RULE = Rule(
     title="checkpoints would save much memory here",
     observes="`doctor profile` adds up what training holds in memory. Where much of it is kept for the backward, it "
     "runs a copy of the model with the same inputs and random numbers, with its blocks under `torch.utils.checkpoint` "
-    "and without, in turn. It measures what each way keeps, how long it takes, and whether gradients agree.",
+    "and without, in turn. It measures what each way keeps, how long it takes, and whether gradients agree. Where no "
+    "copy can be run, what would be kept is added up, and said to be no more than that.",
     why="What the forward keeps for the backward grows with the batch and the depth, and often decides how large "
     "either can be. A checkpoint keeps the input of a block alone, and computes the rest once more.",
     fix="Checkpoint the blocks that are named, if memory is what you lack. The help has the lines to paste, after the "
     "model has been built.",
     fine="There is memory enough: then a checkpoint only costs time.",
     needs=(CheckpointsTried, MemoryBudgeted),
-    bad=(bad,),
+    bad=(bad, bad_calls_are_counted),
     good=(good, good_checkpointed),
     tunables={
         "share": Tunable(

@@ -17,12 +17,20 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from autograd_doctor.events.efficiency import CheckpointsTried, IterationTimed, LineCost, LinesMeasured, Spent
+from autograd_doctor.events.efficiency import (
+    CheckpointsTried,
+    EvaluationTried,
+    IterationTimed,
+    LineCost,
+    LinesMeasured,
+    Spent,
+)
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
 from autograd_doctor.reading.checkpointing import groups, tried
+from autograd_doctor.reading.forward_modes import compared as compared_modes
 from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
@@ -31,8 +39,9 @@ from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.curve_line import curve_line
-from autograd_doctor.renderers.profile_tables import pace
+from autograd_doctor.renderers.profile_tables import pace, tables
 from autograd_doctor.report import to_json
+from autograd_doctor.rules import rule_called
 from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import offers, on_the_front
@@ -137,6 +146,14 @@ def test_only_iterations_in_which_nothing_else_was_done_tell_how_long_one_takes(
         ("data", 0.25, ["train.py:7"]),
     ]
     assert [(each.activity, each.iterations, each.seconds) for each in found.beside] == [("evaluation", 1, 90.0)]
+
+
+def test_an_evaluation_in_most_iterations_is_a_part_of_them() -> None:
+    evaluating = _timed(4.0, spent=[Spent("evaluation", 1.0), Spent("forward", 3.0)])
+    found = profile(_trace(_timed(90.0), evaluating, evaluating), _line)
+    assert found is not None
+    assert (found.iterations, found.beside) == (3, [])
+    assert "evaluation" in {part.activity for part in found.parts}
 
 
 def test_a_short_program_is_told_by_what_was_recorded_of_it_and_that_is_said() -> None:
@@ -374,6 +391,95 @@ def test_the_fused_call_computes_the_same_and_keeps_less(mask: torch.Tensor | No
 def test_what_computes_something_else_is_no_attention() -> None:
     with pytest.raises(Undecided, match="more than was understood"):
         compared(_attention(result=torch.ones(2, 4, 96, 8)), 0.0)
+
+
+# --------------------------------------------------------------------------------------------------------- evaluations
+
+
+def test_a_forward_computes_the_same_in_all_modes_and_keeps_a_graph_only_with_gradients() -> None:
+    model, x = _stack(), torch.randn(32, 8)
+    found = compared_modes(model, ((x,), {}), 0.0)
+    assert found.differs == (0.0, 0.0)
+    assert found.saved == saved_bytes([model(x)], [x]).bytes
+    assert {len(each) for each in (*found.recording, *found.inference)} == {7}
+
+
+class _Counting(nn.Linear):
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return super().forward(x) * self.calls
+
+
+class _Writing(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.mul_(1.0))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"), [(_Counting(8, 8), "another one each time"), (_Writing(8, 8), "writes to what it is given")]
+)
+def test_forwards_that_are_not_alike_are_not_compared(model: nn.Module, reason: str) -> None:
+    x = torch.ones(4, 8)
+    with pytest.raises(Undecided, match=reason):
+        compared_modes(model, ((x,), {}), 0.0)
+    assert x._version == 0
+
+
+def _evaluated(**others: Any) -> EvaluationTried:
+    """Ten passes of half a second, which take half as long under `inference_mode`."""
+    known: dict[str, Any] = {
+        "module": "model", "gradients": False, "passes": 10, "followed": 10, "within": 10, "iterations": 10,
+        "saved": 0, "recording": ([0.6] * 9, [0.5] * 9), "inference": ([0.5] * 9, [0.25] * 9), "differs": (0.0, 0.0),
+    }  # fmt: skip
+    return EvaluationTried(**{**known, **others})
+
+
+def _said(*happened: Any) -> list[str]:
+    rule = rule_called("AD804")
+    assert rule is not None
+    return [finding.message for finding in rule.examine(_trace(*happened), rule.defaults)]
+
+
+def test_what_inference_mode_saves_is_said() -> None:
+    assert _said(_evaluated(), _timed(1.0)) == [
+        "under `inference_mode`, evaluating `model` would take 50% less time than under `no_grad`: 250 instead of "
+        "500 ms a forward"
+    ]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"inference": ([0.5] * 9, [0.25] * 6 + [0.6] * 3)},
+        {"iterations": 1000},
+        {"by": "linear"},
+        {"followed": 0},
+        {"gradients": True},
+        {"differs": (0.0, 1e-3)},
+    ],
+    ids=["within the noise", "rarely", "meets autograd", "not followed", "with gradients", "something else"],
+)
+def test_what_inference_mode_would_not_save_is_not_said(others: dict[str, Any]) -> None:
+    assert _said(_evaluated(**others), _timed(1.0)) == []
+
+
+def test_an_evaluation_that_is_a_part_of_each_iteration_counts_once() -> None:
+    part = _timed(1.0, spent=[Spent("evaluation", 0.12), Spent("forward", 0.88)])
+    tried = _evaluated(inference=([0.12] * 9, [0.06] * 9))
+    assert _said(tried, *[part] * 10)
+    assert not _said(replace(tried, within=8), *[part] * 10)
+
+
+def test_what_was_tried_of_an_evaluation_is_told_below_the_times() -> None:
+    found = profile(_trace(_evaluated(saved=4096, met=Location("train.py", 3), by="linear"), _timed(1.0)), _line)
+    assert found is not None
+    assert next(tables(found)).notes == [
+        "tried: a forward of model in evaluation takes 600 ms with gradients (keeping 4.0 KiB), 500 ms under no_grad, "
+        "250 ms under inference_mode"
+    ]
+    assert found.evaluations[0].met == "train.py:3"
 
 
 # ------------------------------------------------------------------------------------------------------------ comparing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from autograd_doctor.profiling import Alike, Beside, CodeLine, Measured, Memory, Part, Profile, alike
+from autograd_doctor.profiling import Alike, Beside, CodeLine, EvaluationModes, Measured, Memory, Part, Profile, alike
 from autograd_doctor.renderers.wording import listed
 from autograd_doctor.wording import in_bytes, plural
 
@@ -64,7 +64,7 @@ def _time_table(profile: Profile) -> Table:
         ["", "time", "share", "lines"],
         [_part(part, profile.seconds.median) for part in parts],
         [part.share for part in parts],
-        list(map(_beside, profile.beside)),
+        [*map(_beside, profile.beside), *map(_evaluation, profile.evaluations)],
         has_words=True,
     )
 
@@ -95,6 +95,14 @@ def _part(part: Part, whole: float) -> list[str]:
 def _beside(beside: Beside) -> str:
     where = f" ({', '.join(beside.lines)})" if beside.lines else ""
     return f"and {beside.activity}: {_time(beside.seconds)} in {plural(beside.iterations, 'iteration')}{where}"
+
+
+def _evaluation(tried: EvaluationModes) -> str:
+    kept = f" (keeping {in_bytes(tried.saved)})" if tried.saved else ""
+    return (
+        f"tried: a forward of {tried.module} in evaluation takes {_time(tried.recording.median)} with gradients{kept}, "
+        f"{_time(tried.no_grad.median)} under no_grad, {_time(tried.inference_mode.median)} under inference_mode"
+    )
 
 
 def _module(same: Alike) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -211,6 +212,24 @@ def test_evaluations_and_checkpoints_are_told_apart(tmp_path: Path) -> None:
                 torch.save(Costly(), tmp_path / "file")
     timed = events.of(IterationTimed)[-1]
     assert spent(timed) == {"forward": 4.5, "no-grad forward": 4.5, "evaluation": 4.5, "checkpoint": 1.0}
+
+
+def test_what_most_iterations_evaluate_belongs_to_them() -> None:
+    with watching(IterationTimes) as events:
+        model, teacher = Twice(), Twice().eval()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        typical: list[bool] = []
+        times = events.find(IterationTimes)
+        times.listen(times.over, lambda iteration: typical.append(iteration.typical))
+        for step in range(STEPS):
+            with torch.no_grad():
+                target = teacher(torch.ones(8, 4))
+            (model(torch.ones(8, 4)) - target).mean().backward()
+            optimizer.step()
+            if step == STEPS - 2:
+                torch.save({}, io.BytesIO())
+    assert typical == [True] * (STEPS - 2) + [False]
+    assert times.count == STEPS - 1
 
 
 def test_what_lies_between_two_forwards_is_no_loss() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from autograd_doctor.events.efficiency import Activity, IterationTimed, Spent
+from autograd_doctor.events.efficiency import BESIDE, Activity, IterationTimed, Spent
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
@@ -53,8 +53,9 @@ class Iteration:
     """What is known of one when it is over.
 
     waits: an accelerator is waited for wherever one activity gives way to another. split: its parts are known, as they
-    are without an accelerator. recorded: operations were signalled in it. typical: nothing was evaluated or saved in
-    it. given: what the module that learned first was called with.
+    are without an accelerator. recorded: operations were signalled in it. usual: what is done in more than half of all
+    iterations up to it. typical: nothing was evaluated or saved in it, unless that is usual. given: what the module
+    that learned first was called with.
     """
 
     waits: bool = False
@@ -65,10 +66,15 @@ class Iteration:
     given: list[tuple[int, int]] = field(default_factory=list)
     recorded: bool = False
     first: nn.Module | None = None
+    usual: frozenset[Activity] = frozenset()
+
+    @property
+    def activities(self) -> set[Activity]:
+        return {activity for activity, _ in self.spent}
 
     @property
     def typical(self) -> bool:
-        return not any(activity in ("evaluation", "checkpoint") for activity, _ in self.spent)
+        return not self.activities & BESIDE - self.usual
 
     def add(self, activity: Activity, where: Place | None, seconds: float) -> None:
         self.spent[activity, where] += seconds
@@ -80,6 +86,8 @@ class IterationTimes(Instrument):
 
     An iteration ends with a step of the optimizer with which the first one ended. `over` is sent then. An accelerator
     is waited for in every other iteration: only there the parts are known, and only without that the whole.
+
+    count: how many are over.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (IterationTimed,)
@@ -100,6 +108,8 @@ class IterationTimes(Instrument):
         self._ended: Iteration | None = None
         self._ends_with: tuple[Place | None, int] | None = None
         self._others = 0
+        self.count = 0
+        self._done: Counter[Activity] = Counter()
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
@@ -130,6 +140,11 @@ class IterationTimes(Instrument):
     @property
     def in_backward(self) -> bool:
         return any(each.activity == "backward" for each in self._running)
+
+    @property
+    def have_begun(self) -> bool:
+        """Whether there was a step from which on the time is that of iterations."""
+        return self._ends_with is not None
 
     def seconds(self) -> float:
         """The time, without what looks have taken."""
@@ -203,6 +218,7 @@ class IterationTimes(Instrument):
         if self._ended is not None:
             ended, self._ended = self._ended, None
             self._now = self._new_iteration(waits=not ended.waits)
+            self._count(ended)
             self._tell(ended)
             self.over.tell(ended)
 
@@ -275,6 +291,11 @@ class IterationTimes(Instrument):
     def _new_iteration(self, *, waits: bool) -> Iteration:
         is_remote = accelerator_in_use() is not None
         return Iteration(waits and is_remote, waits or not is_remote, recorded=self._detail.full)
+
+    def _count(self, ended: Iteration) -> None:
+        self.count += 1
+        self._done.update(ended.activities)
+        ended.usual = frozenset(activity for activity, times in self._done.items() if 2 * times > self.count)
 
     def _tell(self, ended: Iteration) -> None:
         if self._told >= _MOST_TOLD:

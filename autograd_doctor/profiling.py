@@ -62,6 +62,16 @@ class Beside(Struct, frozen=True):
     lines: list[str]
 
 
+class Waiting(Struct, frozen=True):
+    """A line that asks for what an accelerator is still to compute: how often in an iteration, and for how many seconds
+    the host waits there, where nothing else waits for the accelerator. Both are means.
+    """
+
+    line: str
+    times: float
+    seconds: float
+
+
 class ModuleCost(Struct, frozen=True):
     """A module in an iteration. seconds: in its forward; own: without the modules that it calls.
 
@@ -189,6 +199,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     tokens: float = 0.0
     parts: list[Part] = []
     beside: list[Beside] = []
+    waiting: list[Waiting] = []
     modules: list[ModuleCost] = []
     lines: list[CodeLine] = []
     memory: Memory | None = None

@@ -170,6 +170,17 @@ def test_parts_come_from_iterations_that_wait_for_the_accelerator_and_the_whole_
     assert {part.activity: part.seconds.median for part in found.parts} == {"forward": 6.0, "data": 2.0}
 
 
+def test_where_the_host_waits_comes_from_iterations_in_which_nothing_else_does() -> None:
+    def waiting(seconds: float, times: int, **others: Any) -> IterationTimed:
+        return _timed(4.0, spent=[Spent("synchronisation", seconds, Location("train.py", 9), times)], **others)
+
+    found = profile(_trace(waiting(9.0, 9, waited=True), waiting(1.0, 1), waiting(2.0, 2), _timed(4.0)), _line)
+    assert found is not None
+    assert [(each.line, each.times, each.seconds) for each in found.waiting] == [("train.py:9", 1.0, 1.0)]
+    table = next(each for each in tables(found) if "accelerator" in each.title)
+    assert table.rows == [["train.py:9", "1", "1 s", "25%"]]
+
+
 def test_what_was_not_asked_for_is_not_there_and_what_was_not_seen_is_empty() -> None:
     assert profile(Trace.of_events(_timed(1.0)), _line) is None
     nothing = profile(_trace(), _line)

@@ -11,20 +11,28 @@ from autograd_doctor.findings import Location
 
 Activity = Literal[
     "data", "forward", "no-grad forward", "loss", "backward", "clipping", "optimizer", "zeroing", "evaluation",
-    "checkpoint", "rest",
+    "checkpoint", "synchronisation", "rest",
 ]  # fmt: skip
-"""What a program is doing. loss: whatever it does between the forward that learns and the backward."""
+"""What a program is doing.
+
+loss: whatever it does between the forward that learns and the backward. synchronisation: the host asks for a value that
+an accelerator is still to compute.
+"""
 
 BESIDE: frozenset[Activity] = frozenset({"evaluation", "checkpoint"})
 """What only some iterations do, as a rule."""
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):
-    """Seconds that went to an activity at a line, without what others took inside it, and without the doctor's own."""
+    """Seconds that went to an activity at a line, without what others took inside it, and without the doctor's own.
+
+    times: how often it began there.
+    """
 
     activity: Activity
     seconds: float
     location: Location | None = None
+    times: int = 0
 
 
 class IterationTimed(Event, frozen=True):

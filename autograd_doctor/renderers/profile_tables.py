@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from autograd_doctor.profiling import Alike, Beside, CodeLine, EvaluationModes, Measured, Memory, Part, Profile, alike
+from autograd_doctor.profiling import (
+    Alike,
+    Beside,
+    CodeLine,
+    EvaluationModes,
+    Measured,
+    Memory,
+    Part,
+    Profile,
+    Waiting,
+    alike,
+)
 from autograd_doctor.renderers.wording import listed
 from autograd_doctor.wording import in_bytes, plural
 
@@ -14,6 +25,7 @@ _ROWS = 10
 _NEGLIGIBLE = 0.005
 """A share of the time below which a row says nothing."""
 _NAMES = 4
+_ON_WAITING = "an accelerator that was waited for has nothing to do until it is asked for more"
 
 
 class Table(NamedTuple):
@@ -52,6 +64,11 @@ def tables(profile: Profile) -> Iterator[Table]:
     if lines:
         head = ["line", "forward", "backward", "saved", "operations"]
         yield _cut("by line", head, list(map(_line, lines)), has_words=True)
+    if profile.waiting:
+        head = ["line", "times", "waits", "share"]
+        rows = [_waits(each, whole) for each in profile.waiting]
+        table = _cut("waiting for the accelerator", head, rows, has_words=False)
+        yield table._replace(notes=[*table.notes, _ON_WAITING])
     if profile.memory is not None:
         rows = _memory(profile.memory)
         yield Table("memory when a backward begins", ["", "held"], rows, [], [], has_words=False)
@@ -125,6 +142,10 @@ def _line(line: CodeLine) -> list[str]:
         in_bytes(line.saved) if line.saved else "",
         listed(line.operations, _NAMES),
     ]
+
+
+def _waits(waiting: Waiting, whole: float) -> list[str]:
+    return [waiting.line, f"{waiting.times:.3g}", _time(waiting.seconds), f"{waiting.seconds / whole:.0%}"]
 
 
 def _memory(memory: Memory) -> list[list[str]]:

@@ -19,7 +19,17 @@ from autograd_doctor.events.efficiency import (
 )
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
-from autograd_doctor.profiling import Beside, CodeLine, EvaluationModes, Measured, Memory, ModuleCost, Part, Profile
+from autograd_doctor.profiling import (
+    Beside,
+    CodeLine,
+    EvaluationModes,
+    Measured,
+    Memory,
+    ModuleCost,
+    Part,
+    Profile,
+    Waiting,
+)
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported
 
@@ -83,6 +93,7 @@ def profile(trace: Trace, line: Line) -> Profile | None:
         tokens=median(each.tokens for each in timed) / seconds.median,
         parts=_parts(split(timed), line),
         beside=list(_beside(trace.of(IterationTimed), line)),
+        waiting=_waiting([each for each in timed if not each.waited], line),
         modules=list(_modules(trace)),
         lines=[_line(cost, line) for each in costs for cost in _joined(each.lines)],
         memory=next(map(_memory, trace.of(MemoryBudgeted)), None),
@@ -151,6 +162,21 @@ def _beside(iterations: Sequence[IterationTimed], line: Line) -> Iterator[Beside
         if found:
             lines = [line(location) for location in lines_of(found, activity)[:_LINES]]
             yield Beside(activity, sum(map(bool, spent)), sum(part.seconds for part in found), lines)
+
+
+def _waiting(iterations: Sequence[IterationTimed], line: Line) -> list[Waiting]:
+    """Where the host waits longest first."""
+    by_line: defaultdict[str, list[Spent]] = defaultdict(list)
+    for each in iterations:
+        for spent in each.spent:
+            if spent.activity == "synchronisation":
+                by_line[line(spent.location)].append(spent)
+    found = [
+        Waiting(name, sum(each.times for each in spent) / count, sum(each.seconds for each in spent) / count)
+        for count in [len(iterations)]
+        for name, spent in by_line.items()
+    ]
+    return sorted(found, key=lambda each: -each.seconds)
 
 
 def _evaluation(tried: EvaluationTried, line: Line) -> EvaluationModes:

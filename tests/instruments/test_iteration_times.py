@@ -18,6 +18,7 @@ from autograd_doctor.instruments.efficiency.iteration_times import IterationTime
 from autograd_doctor.instruments.efficiency.module_times import ModuleTimes
 from autograd_doctor.signals.clipping import ClipCall
 from autograd_doctor.signals.optimizers import ClearCall
+from autograd_doctor.signals.reads import Wait
 from tests.watching import Recorded, watching
 
 STEPS = 40
@@ -179,6 +180,40 @@ def test_an_accelerator_is_waited_for_in_every_other_iteration(monkeypatch: pyte
     timed = [each for each in events.of(IterationTimed) if not each.recorded]
     assert {each.waited for each in timed} == {True, False}
     assert all(spent(each) == {"forward" if each.waited else "rest": 1.0} for each in timed)
+
+
+def test_the_host_waits_where_a_value_is_asked_for_if_nothing_else_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each part is waited for, nothing is left to wait for by then."""
+    owed = [0.0]
+
+    def wait() -> None:
+        takes(owed[0])
+        owed[0] = 0.0
+
+    class Asks(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            owed[0] += 1.0
+            return super().forward(x)
+
+    monkeypatch.setattr(iteration_times, "accelerator_in_use", lambda: "cuda")
+    monkeypatch.setattr(iteration_times, "wait_for_accelerator", wait)
+    with watched() as events:
+        model = Asks(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        reads = events.session.signals.value_reads
+        for _ in range(STEPS):
+            loss = model(torch.ones(8, 4)).mean()
+            for _ in range(2):
+                with reads.around(Wait("item")):
+                    wait()
+            takes(0.5)
+            loss.backward()
+            optimizer.step()
+    timed = [each for each in events.of(IterationTimed) if not each.recorded]
+    assert {each.waited for each in timed} == {True, False}
+    for each in timed:
+        assert spent(each) == {"forward" if each.waited else "synchronisation": 1.0, "loss": 0.5}
+        assert [part.times for part in each.spent if part.activity == "synchronisation"] == [2]
 
 
 def test_micro_batches_are_one_iteration_and_two_optimizers_are() -> None:

@@ -26,6 +26,7 @@ from autograd_doctor.signals.guard import LookClock
 from autograd_doctor.signals.loaders import BatchAsked
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
+from autograd_doctor.signals.reads import Wait
 from autograd_doctor.signals.saves import SaveCall
 from autograd_doctor.signals.signal import Signal
 
@@ -35,8 +36,8 @@ _MOST_STEPS = 8
 """Of other optimizers, or at other lines, before another one marks where an iteration ends."""
 
 _WHOLE = frozenset({"forward", "no-grad forward", "evaluation", "backward"})
-_WITHIN_LOSS = frozenset({"loss", "zeroing"})
-"""After which the loss may still be computed: gradients are often cleared right before the backward."""
+_WITHIN_LOSS = frozenset({"loss", "zeroing", "synchronisation"})
+"""After which the loss may still be computed: gradients are often cleared right before the backward, losses told."""
 
 
 @dataclass(eq=False)
@@ -53,15 +54,16 @@ class Iteration:
     """What is known of one when it is over.
 
     waits: an accelerator is waited for wherever one activity gives way to another. split: its parts are known, as they
-    are without an accelerator. recorded: operations were signalled in it. usual: what is done in more than half of all
-    iterations up to it. typical: nothing was evaluated or saved in it, unless that is usual. given: what the module
-    that learned first was called with.
+    are without an accelerator. times: how often each of them began. recorded: operations were signalled in it. usual:
+    what is done in more than half of all iterations up to it. typical: nothing was evaluated or saved in it, unless
+    that is usual. given: what the module that learned first was called with.
     """
 
     waits: bool = False
     split: bool = True
     seconds: float = 0.0
     spent: dict[tuple[Activity, Place | None], float] = field(default_factory=lambda: defaultdict(float))
+    times: Counter[tuple[Activity, Place | None]] = field(default_factory=Counter)
     drawn: list[tuple[int, int]] = field(default_factory=list)
     given: list[tuple[int, int]] = field(default_factory=list)
     recorded: bool = False
@@ -132,6 +134,8 @@ class IterationTimes(Instrument):
         self.listen(signals.clearing.ended, self._clearing_ended, bare=True)
         self.listen(signals.saves.began, self._saving_began, bare=True)
         self.listen(signals.saves.ended, self._saving_ended, bare=True)
+        self.listen(signals.value_reads.began, self._waiting_began, bare=True)
+        self.listen(signals.value_reads.ended, self._waiting_ended, bare=True)
 
     def detach(self) -> None:
         super().detach()
@@ -238,6 +242,12 @@ class IterationTimes(Instrument):
     def _saving_ended(self, call: SaveCall) -> None:
         self._end(call)
 
+    def _waiting_began(self, wait: Wait) -> None:
+        self._begin("synchronisation", wait)
+
+    def _waiting_ended(self, wait: Wait) -> None:
+        self._end(wait)
+
     # ----------------------------------------------------------------------------------------------------- the clock
 
     def _begin(self, activity: Activity, of: object) -> None:
@@ -247,7 +257,9 @@ class IterationTimes(Instrument):
         if activity not in _WITHIN_LOSS:
             self._now.add("loss" if activity == "backward" else "rest", None, self._since_forward)
             self._since_forward, self._between = 0.0, "rest"
-        self._running.append(_Running(activity, of, place()))
+        where = place()
+        self._running.append(_Running(activity, of, where))
+        self._now.times[activity, where] += 1
 
     def _end(self, of: object) -> bool:
         """Whether it had begun."""
@@ -306,7 +318,10 @@ class IterationTimes(Instrument):
             IterationTimed(
                 step=self._course.steps,
                 seconds=ended.seconds,
-                spent=[Spent(activity, seconds, locate(where)) for (activity, where), seconds in ended.spent.items()],
+                spent=[
+                    Spent(activity, seconds, locate(where), ended.times[activity, where])
+                    for (activity, where), seconds in ended.spent.items()
+                ],
                 samples=sum(samples for samples, _ in batches),
                 tokens=sum(tokens for _, tokens in batches),
                 waited=ended.waits,

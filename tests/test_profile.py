@@ -412,7 +412,7 @@ def test_a_forward_computes_the_same_in_all_modes_and_keeps_a_graph_only_with_gr
     found = compared_modes(model, ((x,), {}), 0.0)
     assert found.differs == (0.0, 0.0)
     assert found.saved == saved_bytes([model(x)], [x]).bytes
-    assert {len(each) for each in (*found.recording, *found.inference)} == {7}
+    assert {len(each) for each in (*found.recording, *found.inference)} == {5}
 
 
 class _Counting(nn.Linear):

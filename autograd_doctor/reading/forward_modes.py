@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided, alone, apart, fresh
 
-_ROUNDS = Rounds(7, 60)
-_Mode = Callable[[], AbstractContextManager[Any]]
+_ROUNDS = Rounds(5, 60)
+Mode = Callable[[], AbstractContextManager[Any]]
 
 
 class Compared(NamedTuple):
@@ -37,13 +37,23 @@ class Compared(NamedTuple):
     differs: tuple[float, float]
 
 
-def compared(copied: nn.Module, given: Any, seconds: float) -> Compared:
+def autocast_now(module: nn.Module) -> Mode:
+    """What makes blocks under the same autocast as the caller, for the device of a module that has parameters."""
+    kind = next(parameters_in(module))[1].device.type
+    return partial(torch.autocast, kind, dtype=torch.get_autocast_dtype(kind), enabled=torch.is_autocast_enabled(kind))
+
+
+def compared(copied: nn.Module, given: Any, seconds: float, autocast: Mode = nullcontext) -> Compared:
     """seconds: what all runs may take. Raises `Undecided` where runs would not be alike.
 
     Ways are compared two by two: what one with gradients has freed, the next one has to ask the system for again.
     """
     args, kwargs = fresh(given)
-    forward = partial(copied, *args, **kwargs)
+
+    def forward() -> Any:
+        with autocast():
+            return copied(*args, **kwargs)
+
     tensors = tensors_in([args, kwargs], EVERYTHING)
     versions = [version_of(tensor) for tensor in tensors]
     began = CLOCK.perf_counter()
@@ -69,7 +79,7 @@ def _held(copied: nn.Module) -> list[torch.Tensor]:
     return [tensor for _, tensor in (*parameters_in(copied), *buffers_in(copied))]
 
 
-def _outputs(forward: Callable[[], Any], mode: _Mode) -> list[torch.Tensor]:
+def _outputs(forward: Callable[[], Any], mode: Mode) -> list[torch.Tensor]:
     with alone(), mode():
         return tensors_in([forward()], EVERYTHING)
 
@@ -81,7 +91,7 @@ def _apart(expected: list[torch.Tensor], found: list[torch.Tensor]) -> float:
 
 
 def _in_turn(
-    forward: Callable[[], Any], modes: tuple[_Mode, _Mode], one: float, budget: float
+    forward: Callable[[], Any], modes: tuple[Mode, Mode], one: float, budget: float
 ) -> tuple[list[float], list[float]]:
     with alone():
         first, second = seconds_in_turn(
@@ -90,7 +100,7 @@ def _in_turn(
     return first, second
 
 
-def _run(forward: Callable[[], Any], mode: _Mode) -> None:
+def _run(forward: Callable[[], Any], mode: Mode) -> None:
     """The result is gone when it ends, and with it the graph."""
     with mode():
         forward()

@@ -13,6 +13,7 @@ from autograd_doctor.events.efficiency import EvaluationTried
 from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.efficiency import evaluation_trials
 from autograd_doctor.instruments.efficiency.evaluation_trials import EvaluationTrials
+from autograd_doctor.reading.graph_bytes import saved_bytes
 from tests.watching import Recorded, watching
 
 STEPS = 40
@@ -72,7 +73,7 @@ def test_a_validation_is_tried_in_all_modes() -> None:
     assert (event.within, event.iterations) == (4, STEPS - 1)
     assert event.differs == (0.0, 0.0)
     assert event.saved == 4 * 32 * 16
-    assert {len(each) for each in (*event.recording, *event.inference)} == {7}
+    assert {len(each) for each in (*event.recording, *event.inference)} == {5}
     assert event.location is not None
     assert event.location.function == "without"
     assert (event.met, event.by) == (None, "")
@@ -92,6 +93,36 @@ def test_the_program_computes_what_it_computes_without_us() -> None:
     assert torch.equal(drawn, drawn_then)
     (event,) = events.of(EvaluationTried)
     assert event.differs == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("samples", [False, True])
+def test_it_is_tried_in_the_modes_of_the_evaluation(samples: bool) -> None:
+    """By then the program has gone back to those of training."""
+
+    def beside(model: nn.Module, step: int) -> None:
+        model[2].train(samples)  # type: ignore[index]
+        every_tenth(model, step)
+
+    model = model_of(nn.Dropout(0.5)).eval()
+    model[2].train(samples)
+    saved = saved_bytes([model(X)], [X]).bytes
+    assert tried(beside, model_of(nn.Dropout(0.5))).saved == saved
+    assert (saved > 4 * 32 * 16) is samples
+
+
+def test_it_is_tried_under_the_autocast_of_the_program() -> None:
+    class Seeing(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result = super().forward(x)
+            assert result.dtype is torch.bfloat16 or self.training
+            return result.float()
+
+    def half(model: nn.Module, step: int) -> None:
+        if step % 10 == 3:
+            with torch.autocast("cpu", torch.bfloat16):
+                without(model)
+
+    assert tried(half, Seeing(6, 6)).passes == 4
 
 
 def teacher(model: nn.Module, step: int) -> torch.Tensor:

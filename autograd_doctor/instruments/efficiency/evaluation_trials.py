@@ -25,15 +25,16 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
-from autograd_doctor.reading.forward_modes import Compared, compared
+from autograd_doctor.reading.forward_modes import Compared, Mode, autocast_now, compared
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.custom_functions import FunctionCall
@@ -50,7 +51,8 @@ _SECONDS = 2.0
 
 @dataclass(eq=False)
 class _Evaluated:
-    """A module that is evaluated: where, and with what at first; what its passes took, in seconds.
+    """A module that is evaluated: where, with what, and in which modes of its parts at first; what its passes took, in
+    seconds.
 
     number: its own. switch: what had switched gradients off. followed: passes whose operations were recorded;
     within: those in iterations.
@@ -62,6 +64,8 @@ class _Evaluated:
     where: Place | None
     switch: Location | None
     given: Any
+    autocast: Mode
+    modes: dict[str, bool]
     passes: int = 0
     followed: int = 0
     within: int = 0
@@ -143,6 +147,8 @@ class EvaluationTrials(Instrument):
                 place(),
                 switch.location if switch is not None and switch.form != "framework" else None,
                 copies_of((call.args, call.kwargs), _MOST_INPUT),
+                autocast_now(call.module),
+                {path: inner.training for path, inner in modules_in(call.module)},
             )
         return self._evaluated.get(key)
 
@@ -238,12 +244,15 @@ class EvaluationTrials(Instrument):
 def _tried(evaluated: _Evaluated) -> Compared:
     module = evaluated.module()
     if module is None:
-        raise Undecided("it is gone")
+        raise Undecided("the module is gone")
     if reason := obstacle(module, _MOST_STATE):
         raise Undecided(reason)
     if not evaluated.given:
         raise Undecided("what it is called with cannot be copied")
-    return compared(copy_of(module, as_it_is=True), evaluated.given, _SECONDS)
+    copied = copy_of(module)
+    for path, inner in modules_in(copied):
+        attributes(inner)["training"] = evaluated.modes.get(path, False)
+    return compared(copied, evaluated.given, _SECONDS, evaluated.autocast)
 
 
 def _has_graph(result: Any) -> bool:

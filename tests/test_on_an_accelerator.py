@@ -203,6 +203,22 @@ def test_who_waits_for_nothing_is_told_of_no_line() -> None:
     assert report.profile.waiting == []
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_an_evaluation_is_tried_there(half: bool) -> None:
+    source = dedent(TRAINING).replace("range(30)", "range(60)") + (
+        "    if step % 5 == 2:\n"
+        "        model.eval()\n"
+        f"        with torch.no_grad(), torch.autocast(device, torch.bfloat16, enabled={half}):\n"
+        f"            assert model(x).dtype is torch.{'bfloat16' if half else 'float32'}\n"
+        "        model.train()\n"
+    )
+    report = profile_program(ON_IT + source)
+    assert report.profile is not None
+    assert report.checks.skipped == {}
+    (tried,) = report.profile.evaluations
+    assert (tried.module, tried.gradients, tried.met) == ("model", False, "")
+
+
 def test_who_trains_on_the_cpu_beside_an_accelerator_is_told_so() -> None:
     report = check(TRAINING.replace('device = "stand_in"', 'device = "cpu"'))
     assert_healthy(report)

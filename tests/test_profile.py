@@ -630,6 +630,18 @@ def test_the_profile_of_a_program(home: Path) -> None:
     assert found["checkpoints"][0]["differs"] == 0
 
 
+def test_an_evaluation_is_told_by_what_was_tried_of_it(home: Path) -> None:
+    evaluating = (
+        "    model.eval()\n    with torch.no_grad():\n        model(data.tensors[0])\n    model.train()\nprint("
+    )
+    (home / "train.py").write_text(TRAINS.replace("print(", evaluating))
+    code, out, err = run("profile", "--isolated", "--steps", "99", "--output-format", "json", "train.py")
+    assert code == 0, err
+    (found,) = json.loads(out)["profile"]["evaluations"]
+    assert (found["module"], found["gradients"], found["met"]) == ("model", False, "")
+    assert found["saved"] == 4 * 128 * (3 * 32 + 2 * 8 + 8)
+
+
 def test_the_program_computes_what_it_computes_without_us(home: Path) -> None:
     _, _, printed = run("profile", "--isolated", "--steps", "99", "--output-format", "json", "train.py")
     plain: dict[str, Any] = {}

@@ -36,6 +36,11 @@ class Measured(Struct, frozen=True):
         below = max(0, floor(len(ordered) / 2 - _DEVIATIONS * sqrt(len(ordered))))
         return Measured(median(ordered), ordered[below], ordered[-1 - below])
 
+    @staticmethod
+    def ratio(before: Sequence[float], after: Sequence[float]) -> Measured:
+        """How many times as long the second of two ways takes, from runs in turn."""
+        return Measured.of([new / old for old, new in zip(before, after, strict=True)])
+
 
 class Part(Struct, frozen=True):
     """What the program does in an iteration. share: of the time of all, but for the shortest and the longest; what only
@@ -55,6 +60,16 @@ class Beside(Struct, frozen=True):
     iterations: int
     seconds: float
     lines: list[str]
+
+
+class Waiting(Struct, frozen=True):
+    """A line that asks for what an accelerator is still to compute: how often in an iteration, and for how many seconds
+    the host waits there, where nothing else waits for the accelerator. Both are means.
+    """
+
+    line: str
+    times: float
+    seconds: float
 
 
 class ModuleCost(Struct, frozen=True):
@@ -137,6 +152,25 @@ class CheckpointOffer(Struct, frozen=True, kw_only=True):
     code: str
 
 
+class EvaluationModes(Struct, frozen=True):
+    """A forward of an evaluation, as measured on a copy: seconds with gradients, under `no_grad` and `inference_mode`.
+
+    module: its name. gradients: the program runs it with them. saved: bytes that a graph keeps until the output is
+    gone. inference: how many times as long as under `no_grad` it takes under `inference_mode`, run by run. met: the
+    line at which autograd had to do with what evaluations made, which `inference_mode` would not allow; "" if there
+    was none.
+    """
+
+    module: str
+    gradients: bool
+    saved: int
+    recording: Measured
+    no_grad: Measured
+    inference_mode: Measured
+    inference: Measured
+    met: str
+
+
 class Memory(Struct, frozen=True):
     """Bytes, each storage counted once. highest: on an accelerator, the most that was in use.
 
@@ -187,9 +221,11 @@ class Profile(Struct, frozen=True, kw_only=True):
     tokens: float = 0.0
     parts: list[Part] = []
     beside: list[Beside] = []
+    waiting: list[Waiting] = []
     modules: list[ModuleCost] = []
     lines: list[CodeLine] = []
     memory: Memory | None = None
     graphs: list[GraphSize] = []
     checkpoints: list[CheckpointOffer] = []
+    evaluations: list[EvaluationModes] = []
     alone: bool = True

@@ -15,7 +15,7 @@ import pytest
 
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Example, Rule, all_rules
-from tests.harness import assert_healthy, body_of, check_program, marks, programs, summary
+from tests.harness import assert_healthy, body_of, check_program, marks, profile_program, programs, summary
 from tests.stand_in.building import lacking
 
 pytestmark = [
@@ -177,6 +177,46 @@ def test_the_memory_of_the_accelerator_is_drawn() -> None:
     assert_healthy(report)
     drawn = next(series for series in report.course.series if series.name == "tensors on accelerators")
     assert min(map(float, drawn.values)) > 4 * (6 * 16 + 16 + 16 + 1)
+
+
+def test_lines_that_wait_for_the_accelerator_are_told_with_how_often_they_do() -> None:
+    source = dedent(TRAINING).replace("range(30)", "range(60)") + (
+        "    total = total + loss.item() if step else loss.item()\n"
+        "    if step % 5 == 2:\n"
+        "        print(f'{loss:.3f}')\n"
+    )
+    report = profile_program(ON_IT + source)
+    assert report.profile is not None
+    at = {text.strip(): number for number, text in enumerate((ON_IT + source).splitlines(), start=1)}
+    each, fifth = (at[next(text for text in at if text.startswith(start))] for start in ("total", "print"))
+    found = {int(waiting.line.rpartition(":")[2]): waiting for waiting in report.profile.waiting}
+    assert set(found) == {each, fifth}
+    assert found[each].times == 1.0
+    assert 0.0 < found[fifth].times < 0.6
+    assert found[each].seconds > 0.0
+
+
+def test_who_waits_for_nothing_is_told_of_no_line() -> None:
+    report = profile_program(ON_IT + dedent(TRAINING).replace("range(30)", "range(60)"))
+    assert report.profile is not None
+    assert report.profile.iterations > 5
+    assert report.profile.waiting == []
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_an_evaluation_is_tried_there(half: bool) -> None:
+    source = dedent(TRAINING).replace("range(30)", "range(60)") + (
+        "    if step % 5 == 2:\n"
+        "        model.eval()\n"
+        f"        with torch.no_grad(), torch.autocast(device, torch.bfloat16, enabled={half}):\n"
+        f"            assert model(x).dtype is torch.{'bfloat16' if half else 'float32'}\n"
+        "        model.train()\n"
+    )
+    report = profile_program(ON_IT + source)
+    assert report.profile is not None
+    assert report.checks.skipped == {}
+    (tried,) = report.profile.evaluations
+    assert (tried.module, tried.gradients, tried.met) == ("model", False, "")
 
 
 def test_who_trains_on_the_cpu_beside_an_accelerator_is_told_so() -> None:

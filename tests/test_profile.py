@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from autograd_doctor.events.efficiency import (
     CheckpointsTried,
+    EvaluationTried,
     GraphMeasured,
     IterationTimed,
     LineCost,
@@ -33,6 +34,7 @@ from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
 from autograd_doctor.reading.allocated import HighWater, allocated
 from autograd_doctor.reading.checkpointing import groups, predicted, tried
+from autograd_doctor.reading.forward_modes import compared as compared_modes
 from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import depth_of, nodes_of
@@ -43,6 +45,7 @@ from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.curve_line import curve_line
 from autograd_doctor.renderers.profile_tables import pace, tables
 from autograd_doctor.report import to_json
+from autograd_doctor.rules import rule_called
 from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported, blocks_of, code_for, offers, on_the_front, predictions
@@ -149,6 +152,14 @@ def test_only_iterations_in_which_nothing_else_was_done_tell_how_long_one_takes(
     assert [(each.activity, each.iterations, each.seconds) for each in found.beside] == [("evaluation", 1, 90.0)]
 
 
+def test_an_evaluation_in_most_iterations_is_a_part_of_them() -> None:
+    evaluating = _timed(4.0, spent=[Spent("evaluation", 1.0), Spent("forward", 3.0)])
+    found = profile(_trace(_timed(90.0), evaluating, evaluating), _line)
+    assert found is not None
+    assert (found.iterations, found.beside) == (3, [])
+    assert "evaluation" in {part.activity for part in found.parts}
+
+
 def test_a_short_program_is_told_by_what_was_recorded_of_it_and_that_is_said() -> None:
     found = profile(_trace(_timed(2.0, recorded=True), _timed(4.0, recorded=True)), _line)
     assert found is not None
@@ -161,6 +172,17 @@ def test_parts_come_from_iterations_that_wait_for_the_accelerator_and_the_whole_
     assert found is not None
     assert found.seconds.median == 2.0
     assert {part.activity: part.seconds.median for part in found.parts} == {"forward": 6.0, "data": 2.0}
+
+
+def test_where_the_host_waits_comes_from_iterations_in_which_nothing_else_does() -> None:
+    def waiting(seconds: float, times: int, **others: Any) -> IterationTimed:
+        return _timed(4.0, spent=[Spent("synchronisation", seconds, Location("train.py", 9), times)], **others)
+
+    found = profile(_trace(waiting(9.0, 9, waited=True), waiting(1.0, 1), waiting(2.0, 2), _timed(4.0)), _line)
+    assert found is not None
+    assert [(each.line, each.times, each.seconds) for each in found.waiting] == [("train.py:9", 1.0, 1.0)]
+    table = next(each for each in tables(found) if "accelerator" in each.title)
+    assert table.rows == [["train.py:9", "1", "1 s", "25%"]]
 
 
 def test_what_was_not_asked_for_is_not_there_and_what_was_not_seen_is_empty() -> None:
@@ -451,6 +473,95 @@ def test_what_computes_something_else_is_no_attention() -> None:
         compared(_attention(result=torch.ones(2, 4, 96, 8)), 0.0)
 
 
+# --------------------------------------------------------------------------------------------------------- evaluations
+
+
+def test_a_forward_computes_the_same_in_all_modes_and_keeps_a_graph_only_with_gradients() -> None:
+    model, x = _stack(), torch.randn(32, 8)
+    found = compared_modes(model, ((x,), {}), 0.0)
+    assert found.differs == (0.0, 0.0)
+    assert found.saved == saved_bytes([model(x)], [x]).bytes
+    assert {len(each) for each in (*found.recording, *found.inference)} == {5}
+
+
+class _Counting(nn.Linear):
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return super().forward(x) * self.calls
+
+
+class _Writing(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.mul_(1.0))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"), [(_Counting(8, 8), "another one each time"), (_Writing(8, 8), "writes to what it is given")]
+)
+def test_forwards_that_are_not_alike_are_not_compared(model: nn.Module, reason: str) -> None:
+    x = torch.ones(4, 8)
+    with pytest.raises(Undecided, match=reason):
+        compared_modes(model, ((x,), {}), 0.0)
+    assert x._version == 0
+
+
+def _evaluated(**others: Any) -> EvaluationTried:
+    """Ten passes of half a second, which take half as long under `inference_mode`."""
+    known: dict[str, Any] = {
+        "module": "model", "gradients": False, "passes": 10, "followed": 10, "within": 10, "iterations": 10,
+        "saved": 0, "recording": ([0.6] * 9, [0.5] * 9), "inference": ([0.5] * 9, [0.25] * 9), "differs": (0.0, 0.0),
+    }  # fmt: skip
+    return EvaluationTried(**{**known, **others})
+
+
+def _said(*happened: Any) -> list[str]:
+    rule = rule_called("AD804")
+    assert rule is not None
+    return [finding.message for finding in rule.examine(_trace(*happened), rule.defaults)]
+
+
+def test_what_inference_mode_saves_is_said() -> None:
+    assert _said(_evaluated(), _timed(1.0)) == [
+        "under `inference_mode`, evaluating `model` would take 50% less time than under `no_grad`: 250 instead of "
+        "500 ms a forward"
+    ]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"inference": ([0.5] * 9, [0.25] * 6 + [0.6] * 3)},
+        {"iterations": 1000},
+        {"by": "linear"},
+        {"followed": 0},
+        {"gradients": True},
+        {"differs": (0.0, 1e-3)},
+    ],
+    ids=["within the noise", "rarely", "meets autograd", "not followed", "with gradients", "something else"],
+)
+def test_what_inference_mode_would_not_save_is_not_said(others: dict[str, Any]) -> None:
+    assert _said(_evaluated(**others), _timed(1.0)) == []
+
+
+def test_an_evaluation_that_is_a_part_of_each_iteration_counts_once() -> None:
+    part = _timed(1.0, spent=[Spent("evaluation", 0.12), Spent("forward", 0.88)])
+    tried = _evaluated(inference=([0.12] * 9, [0.06] * 9))
+    assert _said(tried, *[part] * 10)
+    assert not _said(replace(tried, within=8), *[part] * 10)
+
+
+def test_what_was_tried_of_an_evaluation_is_told_below_the_times() -> None:
+    found = profile(_trace(_evaluated(saved=4096, met=Location("train.py", 3), by="linear"), _timed(1.0)), _line)
+    assert found is not None
+    assert next(tables(found)).notes == [
+        "tried: a forward of model in evaluation takes 600 ms with gradients (keeping 4.0 KiB), 500 ms under no_grad, "
+        "250 ms under inference_mode"
+    ]
+    assert found.evaluations[0].met == "train.py:3"
+
+
 # ------------------------------------------------------------------------------------------------------------ comparing
 
 
@@ -606,6 +717,18 @@ def test_a_graph_that_is_retained_is_told(home: Path) -> None:
     (home / "train.py").write_text(TRAINS.replace("backward()", "backward(retain_graph=True)"))
     report = json.loads(run("profile", "--isolated", "--output-format", "json", "train.py")[1])
     assert all(graph["left"] == graph["saved"] > 0 for graph in report["profile"]["graphs"])
+
+
+def test_an_evaluation_is_told_by_what_was_tried_of_it(home: Path) -> None:
+    evaluating = (
+        "    model.eval()\n    with torch.no_grad():\n        model(data.tensors[0])\n    model.train()\nprint("
+    )
+    (home / "train.py").write_text(TRAINS.replace("print(", evaluating))
+    code, out, err = run("profile", "--isolated", "--steps", "99", "--output-format", "json", "train.py")
+    assert code == 0, err
+    (found,) = json.loads(out)["profile"]["evaluations"]
+    assert (found["module"], found["gradients"], found["met"]) == ("model", False, "")
+    assert found["saved"] == 4 * 128 * (3 * 32 + 2 * 8 + 8)
 
 
 def test_the_program_computes_what_it_computes_without_us(home: Path) -> None:

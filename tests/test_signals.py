@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_doctor.instruments.cycle.clipping import Clipping
-from autograd_doctor.signals import Signals
+from autograd_doctor.signals import Signals, reads
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.guard import Guard, LookClock, hide_from_observers
 from autograd_doctor.signals.patches import Patches
@@ -721,6 +721,30 @@ def test_value_reads():
     assert [each is number for _, each in heard] == [True] * 6 + [False, True]
     assert told == [2.5, 2.5, "2.5", 2, 2.5, torch.tensor(2.5)]
     assert float(number) == 3.5
+
+
+def test_what_waits_for_an_accelerator(monkeypatch):
+    number, flags = torch.tensor(2.5), torch.tensor([0, 1])
+    originals = {name: getattr(torch.Tensor, name) for name in ("to", "nonzero", "__bool__", "__index__")}
+    with Heard("value_reads") as heard:
+        assert type(number.item) is type(torch._C.TensorBase.item.__get__(number)), (
+            "on the CPU nothing is put around it"
+        )
+        monkeypatch.setattr(reads, "_is_remote", lambda tensor: True)
+        told: list[object] = [bool(number), [1, 2][flags[1]], flags.nonzero().tolist(), f"{number:.1f}", number.item()]
+        told += [number.to(torch.int64), number.to("cpu"), number.to(device=torch.device("cpu"), dtype=torch.int64)]
+        number.to("cpu", non_blocking=True)
+        with pytest.raises(RuntimeError):
+            flags.item()
+    waits = [(name, each.name, each.raised) for name, each in heard if isinstance(each, reads.Wait)]
+    names = ["__bool__", "__index__", "nonzero", "tolist", "__format__", "item", "to", "to", "item"]
+    assert [name for what, name, _ in waits if what == "began"] == names
+    assert [(name, raised) for what, name, raised in waits if what == "ended"] == [
+        *((name, False) for name in names[:-1]),
+        ("item", True),
+    ]
+    assert told == [True, 2, [[1]], "2.5", 2.5, torch.tensor(2), number, torch.tensor(2)]
+    assert {name: getattr(torch.Tensor, name) for name in originals} == originals
 
 
 def test_questions_whether_a_value_is_finite_are_reads():

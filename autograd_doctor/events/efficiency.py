@@ -11,17 +11,28 @@ from autograd_doctor.findings import Location
 
 Activity = Literal[
     "data", "forward", "no-grad forward", "loss", "backward", "clipping", "optimizer", "zeroing", "evaluation",
-    "checkpoint", "rest",
+    "checkpoint", "synchronisation", "rest",
 ]  # fmt: skip
-"""What a program is doing. loss: whatever it does between the forward that learns and the backward."""
+"""What a program is doing.
+
+loss: whatever it does between the forward that learns and the backward. synchronisation: the host asks for a value that
+an accelerator is still to compute.
+"""
+
+BESIDE: frozenset[Activity] = frozenset({"evaluation", "checkpoint"})
+"""What only some iterations do, as a rule."""
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):
-    """Seconds that went to an activity at a line, without what others took inside it, and without the doctor's own."""
+    """Seconds that went to an activity at a line, without what others took inside it, and without the doctor's own.
+
+    times: how often it began there.
+    """
 
     activity: Activity
     seconds: float
     location: Location | None = None
+    times: int = 0
 
 
 class IterationTimed(Event, frozen=True):
@@ -165,6 +176,33 @@ class AttentionTried(Event, frozen=True):
     scale: float = 1.0
 
 
+class EvaluationTried(Event, frozen=True):
+    """A forward of an evaluation, run on a copy with gradients, under `no_grad` and under `inference_mode`.
+
+    module: its name. gradients: whether the program runs it with them, to no use. passes: how often it did; followed:
+    of how many of these it was seen what became of what they made; within: how many of them were in so many iterations.
+    saved: bytes that a graph keeps until the output is gone. recording: seconds with gradients, and under
+    `no_grad`, in as many alternating runs; inference: under `no_grad`, and under `inference_mode`. differs: how far
+    results are from those under `no_grad`, relative to the largest, with gradients and under `inference_mode`; 0 where
+    they are the same to the last bit. met: where autograd had to do with what evaluations made; by: what it was.
+    location: what switched gradients off, or where the module is called.
+    """
+
+    module: str
+    gradients: bool
+    passes: int
+    followed: int
+    within: int
+    iterations: int
+    saved: int
+    recording: tuple[list[float], list[float]]
+    inference: tuple[list[float], list[float]]
+    differs: tuple[float, float]
+    location: Location | None = None
+    met: Location | None = None
+    by: str = ""
+
+
 class WorkersTried(Event, frozen=True):
     """The data set of a loader was read by workers for a moment.
 
@@ -186,6 +224,7 @@ PROFILED: tuple[type[Event], ...] = (
     GraphMeasured,
     CheckpointsTried,
     AttentionTried,
+    EvaluationTried,
     WorkersTried,
 )
 """What is measured for a profile."""

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autograd_doctor.profiling import Alike, Beside, CodeLine, GraphSize, Measured, Memory, Part, Profile, alike
+from autograd_doctor.profiling import (
+    Alike,
+    Beside,
+    CodeLine,
+    EvaluationModes,
+    GraphSize,
+    Measured,
+    Memory,
+    Part,
+    Profile,
+    Waiting,
+    alike,
+)
 from autograd_doctor.renderers.wording import listed
 from autograd_doctor.wording import in_bytes, plural
 
@@ -14,6 +26,7 @@ _ROWS = 10
 _NEGLIGIBLE = 0.005
 """A share of the time below which a row says nothing."""
 _NAMES = 4
+_ON_WAITING = "an accelerator that was waited for has nothing to do until it is asked for more"
 
 
 class Table(NamedTuple):
@@ -52,6 +65,11 @@ def tables(profile: Profile) -> Iterator[Table]:
     if lines:
         head = ["line", "forward", "backward", "saved", "operations"]
         yield _cut("by line", head, list(map(_line, lines)), has_words=True)
+    if profile.waiting:
+        head = ["line", "times", "waits", "share"]
+        rows = [_waits(each, whole) for each in profile.waiting]
+        table = _cut("waiting for the accelerator", head, rows, has_words=False)
+        yield table._replace(notes=[*table.notes, _ON_WAITING])
     if profile.memory is not None:
         yield _memory_table(profile.memory, profile.graphs)
 
@@ -63,7 +81,7 @@ def _time_table(profile: Profile) -> Table:
         ["", "time", "share", "lines"],
         [_part(part, profile.seconds.median) for part in parts],
         [part.share for part in parts],
-        list(map(_beside, profile.beside)),
+        [*map(_beside, profile.beside), *map(_evaluation, profile.evaluations)],
         has_words=True,
     )
 
@@ -96,6 +114,14 @@ def _beside(beside: Beside) -> str:
     return f"and {beside.activity}: {_time(beside.seconds)} in {plural(beside.iterations, 'iteration')}{where}"
 
 
+def _evaluation(tried: EvaluationModes) -> str:
+    kept = f" (keeping {in_bytes(tried.saved)})" if tried.saved else ""
+    return (
+        f"tried: a forward of {tried.module} in evaluation takes {_time(tried.recording.median)} with gradients{kept}, "
+        f"{_time(tried.no_grad.median)} under no_grad, {_time(tried.inference_mode.median)} under inference_mode"
+    )
+
+
 def _module(same: Alike) -> list[str]:
     backward, saved = same.sum(lambda module: module.backward), same.sum(lambda module: module.saved)
     return [
@@ -116,6 +142,10 @@ def _line(line: CodeLine) -> list[str]:
         in_bytes(line.saved) if line.saved else "",
         listed(line.operations, _NAMES),
     ]
+
+
+def _waits(waiting: Waiting, whole: float) -> list[str]:
+    return [waiting.line, f"{waiting.times:.3g}", _time(waiting.seconds), f"{waiting.seconds / whole:.0%}"]
 
 
 def _memory_table(memory: Memory, graphs: Sequence[GraphSize]) -> Table:

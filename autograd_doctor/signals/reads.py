@@ -1,9 +1,13 @@
-"""Reads of `.grad`, and of values, by the program in every step: operations are not signalled in light ones."""
+"""Reads of `.grad`, and of values, by the program in every step: operations are not signalled in light ones.
+
+Where values are on an accelerator, a read waits for it.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from inspect import getattr_static
 from typing import Any
@@ -13,13 +17,25 @@ import torch
 from autograd_doctor.reading.asked_for import is_of_torch
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import Seam, Signal
+from autograd_doctor.signals.signal import CallSeam, Seam, Signal
 
 _CHECKS = ("isfinite", "isinf", "isnan")
 _VALUES = (
     *("item", "tolist", "numpy", "cpu", "detach", "data", *_CHECKS),
     *("__array__", "__float__", "__format__", "__int__", "__repr__"),
 )
+
+_WAITING = ("item", "tolist", "numpy", "cpu", "__array__", "__float__", "__format__", "__int__", "__repr__")
+_ONLY_WAITING = ("to", "nonzero", "__bool__", "__index__")
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+@dataclass(eq=False, slots=True)
+class Wait:
+    """A call of a method of a tensor that returns when an accelerator has computed what it was asked for."""
+
+    name: str
+    raised: bool = False
 
 
 class _Reads(Seam):
@@ -38,8 +54,10 @@ class _Reads(Seam):
     def patch(self, patches: Patches) -> None:
         for name in self.names:
             original = getattr_static(torch.Tensor, name)
-            kind = _Property if hasattr(original, "__set__") else _Attribute
-            patches.replace(torch.Tensor, name, kind(original, self.read))
+            patches.replace(torch.Tensor, name, self._standing_before(original, name))
+
+    def _standing_before(self, original: Any, name: str) -> _Attribute:
+        return _Property(original, self.read) if hasattr(original, "__set__") else _Attribute(original, self.read)
 
 
 class GradientReads(_Reads):
@@ -48,15 +66,24 @@ class GradientReads(_Reads):
     names = ("grad",)
 
 
-class ValueReads(_Reads):
-    """Who takes a number out of a tensor, puts it away without its graph, or asks whether it is finite."""
+class ValueReads(_Reads, CallSeam[Wait]):
+    """Who takes a number out of a tensor, puts it away without its graph, or asks whether it is finite.
 
-    names = _VALUES
+    `began`, then `ended`, of what waits for an accelerator meanwhile; those of subclasses of tensors, which may define
+    what they do, are not signalled.
+    """
+
+    names = (*_VALUES, *_ONLY_WAITING)
 
     def patch(self, patches: Patches) -> None:
         super().patch(patches)
         for name in _CHECKS:
             patches.replace(torch, name, self._checking(getattr(torch, name)))
+
+    def _standing_before(self, original: Any, name: str) -> _Attribute:
+        if name in _WAITING or name in _ONLY_WAITING:
+            return _Waiting(original, self, name)
+        return super()._standing_before(original, name)
 
     def _checking(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         @wraps(original)
@@ -94,3 +121,47 @@ class _Property(_Attribute):
 
     def __delete__(self, tensor: torch.Tensor) -> None:
         self._original.__delete__(tensor)
+
+
+class _Waiting(_Attribute):
+    """Hands out a method of a tensor on an accelerator with `began` and `ended` around it, if somebody hears them."""
+
+    __slots__ = ("_name", "_seam")
+
+    def __init__(self, original: Any, seam: ValueReads, name: str) -> None:
+        super().__init__(original, seam.read)
+        self._seam = seam
+        self._name = name
+
+    def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
+        method = self._original.__get__(tensor, kind)
+        if tensor is None or is_of_torch(sys._getframe(1).f_code.co_filename):
+            return method
+        if self._name not in _ONLY_WAITING:
+            self._read.send(tensor)
+        return self._signalling(method) if self._seam.began and _is_remote(tensor) else method
+
+    def _signalling(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self._name == "to" and not _goes_home(args, kwargs):
+                return method(*args, **kwargs)
+            with self._seam.around(Wait(self._name)):
+                return method(*args, **kwargs)
+
+        return call
+
+
+def _is_remote(tensor: torch.Tensor) -> bool:
+    if type(tensor) not in _PLAIN:
+        return False
+    with torch._C.DisableTorchFunction():
+        return not tensor.is_cpu
+
+
+def _goes_home(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether `to` is asked for a tensor on the CPU, and to wait until it is there."""
+    wanted = args[0] if args else kwargs.get("device", kwargs.get("other"))
+    if isinstance(wanted, torch.Tensor):
+        return not _is_remote(wanted)
+    is_cpu = wanted == "cpu" or (isinstance(wanted, torch.device) and wanted.type == "cpu")
+    return is_cpu and not kwargs.get("non_blocking", False)

@@ -56,11 +56,7 @@ def code_for(tried: CheckpointsTried) -> str:
 
 def offers(trace: Trace) -> list[Offer]:
     """All that was tried, those that save most first."""
-    found = [
-        Offer(each, Measured.of([after / before for before, after in zip(each.before, each.after, strict=True)]))
-        for each in trace.of(CheckpointsTried)
-        if each.before
-    ]
+    found = [Offer(each, Measured.ratio(each.before, each.after)) for each in trace.of(CheckpointsTried) if each.before]
     return sorted(found, key=lambda offer: offer.kept)
 
 

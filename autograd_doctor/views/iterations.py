@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from autograd_doctor.events.efficiency import (
+    BESIDE,
     Activity,
+    EvaluationTried,
     GraphMeasured,
     IterationTimed,
     LineCost,
@@ -18,11 +20,21 @@ from autograd_doctor.events.efficiency import (
 )
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
-from autograd_doctor.profiling import Beside, CodeLine, GraphSize, Measured, Memory, ModuleCost, Part, Profile
+from autograd_doctor.profiling import (
+    Beside,
+    CodeLine,
+    EvaluationModes,
+    GraphSize,
+    Measured,
+    Memory,
+    ModuleCost,
+    Part,
+    Profile,
+    Waiting,
+)
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported
 
-_BESIDE: frozenset[Activity] = frozenset({"evaluation", "checkpoint"})
 _TRIMMED = 10
 """One in so many at each end: on a busy machine, one iteration may take as long as all others."""
 _LINES = 2
@@ -36,8 +48,15 @@ def typical(trace: Trace) -> list[IterationTimed]:
 
 
 def _undisturbed(trace: Trace) -> list[IterationTimed]:
-    """Those in which nothing was evaluated or saved."""
-    return [each for each in trace.of(IterationTimed) if not {spent.activity for spent in each.spent} & _BESIDE]
+    """Those in which nothing was evaluated or saved, unless most do that."""
+    rare = _rare(trace.of(IterationTimed))
+    return [each for each in trace.of(IterationTimed) if not {spent.activity for spent in each.spent} & rare]
+
+
+def _rare(iterations: Sequence[IterationTimed]) -> set[Activity]:
+    """A teacher that is asked in each iteration, or a validation after each, is a part of it."""
+    counted = Counter(activity for each in iterations for activity in {spent.activity for spent in each.spent})
+    return {activity for activity in BESIDE if 2 * counted[activity] <= len(iterations)}
 
 
 def split(iterations: Sequence[IterationTimed]) -> list[IterationTimed]:
@@ -76,6 +95,7 @@ def profile(trace: Trace, line: Line) -> Profile | None:
         tokens=median(each.tokens for each in timed) / seconds.median,
         parts=_parts(split(timed), line),
         beside=list(_beside(trace.of(IterationTimed), line)),
+        waiting=_waiting([each for each in timed if not each.waited], line),
         modules=list(_modules(trace)),
         lines=[_line(cost, line) for each in costs for cost in _joined(each.lines)],
         memory=next((_memory(budget, line) for budget in trace.of(MemoryBudgeted)), None),
@@ -83,6 +103,7 @@ def profile(trace: Trace, line: Line) -> Profile | None:
             GraphSize(each.step, each.nodes, each.depth, each.saved, each.left) for each in trace.of(GraphMeasured)
         ],
         checkpoints=as_reported(trace),
+        evaluations=[_evaluation(each, line) for each in trace.of(EvaluationTried)],
     )
 
 
@@ -100,6 +121,20 @@ def shares(iterations: Sequence[IterationTimed]) -> dict[Activity, float]:
             sums[spent.activity] += spent.seconds
     total = sum(each.seconds for each in kept)
     return {activity: seconds / total for activity, seconds in sums.items()} if total else {}
+
+
+def share_of_evaluation(trace: Trace, tried: EvaluationTried) -> float:
+    """What part of the time goes to evaluating a module, by what a forward of a copy and an iteration take.
+
+    Passes of the program are too often recorded to tell that. 0 where no iteration was timed that is not.
+    """
+    timed = typical(trace)
+    if not timed:
+        return 0.0
+    evaluating = tried.within * median(tried.inference[0])
+    iterations = tried.iterations * median(each.seconds for each in whole(timed))
+    is_beside = "evaluation" in _rare(trace.of(IterationTimed))
+    return evaluating / (iterations + evaluating if is_beside else max(iterations, evaluating))
 
 
 def lines_of(spent: Sequence[Spent], activity: Activity) -> list[Location]:
@@ -126,12 +161,40 @@ def _parts(iterations: Sequence[IterationTimed], line: Line) -> list[Part]:
 
 
 def _beside(iterations: Sequence[IterationTimed], line: Line) -> Iterator[Beside]:
-    for activity in sorted(_BESIDE):
+    for activity in sorted(_rare(iterations)):
         spent = [[part for part in each.spent if part.activity == activity] for each in iterations]
         found = [part for parts in spent for part in parts]
         if found:
             lines = [line(location) for location in lines_of(found, activity)[:_LINES]]
             yield Beside(activity, sum(map(bool, spent)), sum(part.seconds for part in found), lines)
+
+
+def _waiting(iterations: Sequence[IterationTimed], line: Line) -> list[Waiting]:
+    """Where the host waits longest first."""
+    by_line: defaultdict[str, list[Spent]] = defaultdict(list)
+    for each in iterations:
+        for spent in each.spent:
+            if spent.activity == "synchronisation":
+                by_line[line(spent.location)].append(spent)
+    found = [
+        Waiting(name, sum(each.times for each in spent) / count, sum(each.seconds for each in spent) / count)
+        for count in [len(iterations)]
+        for name, spent in by_line.items()
+    ]
+    return sorted(found, key=lambda each: -each.seconds)
+
+
+def _evaluation(tried: EvaluationTried, line: Line) -> EvaluationModes:
+    return EvaluationModes(
+        tried.module,
+        tried.gradients,
+        tried.saved,
+        Measured.of(tried.recording[0]),
+        Measured.of(tried.inference[0]),
+        Measured.of(tried.inference[1]),
+        Measured.ratio(*tried.inference),
+        line(tried.met) if tried.by else "",
+    )
 
 
 def _modules(trace: Trace) -> Iterator[ModuleCost]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from autograd_doctor.instruments.efficiency.iteration_times import IterationTime
 from autograd_doctor.instruments.efficiency.module_times import ModuleTimes
 from autograd_doctor.signals.clipping import ClipCall
 from autograd_doctor.signals.optimizers import ClearCall
+from autograd_doctor.signals.reads import Wait
 from tests.watching import Recorded, watching
 
 STEPS = 40
@@ -180,6 +182,40 @@ def test_an_accelerator_is_waited_for_in_every_other_iteration(monkeypatch: pyte
     assert all(spent(each) == {"forward" if each.waited else "rest": 1.0} for each in timed)
 
 
+def test_the_host_waits_where_a_value_is_asked_for_if_nothing_else_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each part is waited for, nothing is left to wait for by then."""
+    owed = [0.0]
+
+    def wait() -> None:
+        takes(owed[0])
+        owed[0] = 0.0
+
+    class Asks(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            owed[0] += 1.0
+            return super().forward(x)
+
+    monkeypatch.setattr(iteration_times, "accelerator_in_use", lambda: "cuda")
+    monkeypatch.setattr(iteration_times, "wait_for_accelerator", wait)
+    with watched() as events:
+        model = Asks(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        reads = events.session.signals.value_reads
+        for _ in range(STEPS):
+            loss = model(torch.ones(8, 4)).mean()
+            for _ in range(2):
+                with reads.around(Wait("item")):
+                    wait()
+            takes(0.5)
+            loss.backward()
+            optimizer.step()
+    timed = [each for each in events.of(IterationTimed) if not each.recorded]
+    assert {each.waited for each in timed} == {True, False}
+    for each in timed:
+        assert spent(each) == {"forward" if each.waited else "synchronisation": 1.0, "loss": 0.5}
+        assert [part.times for part in each.spent if part.activity == "synchronisation"] == [2]
+
+
 def test_micro_batches_are_one_iteration_and_two_optimizers_are() -> None:
     with watched() as events:
         one, other = Slow(4, 1), Slow(4, 1)
@@ -211,6 +247,24 @@ def test_evaluations_and_checkpoints_are_told_apart(tmp_path: Path) -> None:
                 torch.save(Costly(), tmp_path / "file")
     timed = events.of(IterationTimed)[-1]
     assert spent(timed) == {"forward": 4.5, "no-grad forward": 4.5, "evaluation": 4.5, "checkpoint": 1.0}
+
+
+def test_what_most_iterations_evaluate_belongs_to_them() -> None:
+    with watching(IterationTimes) as events:
+        model, teacher = Twice(), Twice().eval()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        typical: list[bool] = []
+        times = events.find(IterationTimes)
+        times.listen(times.over, lambda iteration: typical.append(iteration.typical))
+        for step in range(STEPS):
+            with torch.no_grad():
+                target = teacher(torch.ones(8, 4))
+            (model(torch.ones(8, 4)) - target).mean().backward()
+            optimizer.step()
+            if step == STEPS - 2:
+                torch.save({}, io.BytesIO())
+    assert typical == [True] * (STEPS - 2) + [False]
+    assert times.count == STEPS - 1
 
 
 def test_what_lies_between_two_forwards_is_no_loss() -> None:

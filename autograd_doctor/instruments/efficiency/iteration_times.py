@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from autograd_doctor.events.efficiency import Activity, IterationTimed, Spent
+from autograd_doctor.events.efficiency import BESIDE, Activity, IterationTimed, Spent
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
@@ -27,6 +27,7 @@ from autograd_doctor.signals.guard import LookClock
 from autograd_doctor.signals.loaders import BatchAsked
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
+from autograd_doctor.signals.reads import Wait
 from autograd_doctor.signals.saves import SaveCall
 from autograd_doctor.signals.signal import Signal
 
@@ -36,8 +37,8 @@ _MOST_STEPS = 8
 """Of other optimizers, or at other lines, before another one marks where an iteration ends."""
 
 _WHOLE = frozenset({"forward", "no-grad forward", "evaluation", "backward"})
-_WITHIN_LOSS = frozenset({"loss", "zeroing"})
-"""After which the loss may still be computed: gradients are often cleared right before the backward."""
+_WITHIN_LOSS = frozenset({"loss", "zeroing", "synchronisation"})
+"""After which the loss may still be computed: gradients are often cleared right before the backward, losses told."""
 
 
 @dataclass(eq=False)
@@ -54,22 +55,29 @@ class Iteration:
     """What is known of one when it is over.
 
     waits: an accelerator is waited for wherever one activity gives way to another. split: its parts are known, as they
-    are without an accelerator. recorded: operations were signalled in it. typical: nothing was evaluated or saved in
-    it. given: what the module that learned first was called with.
+    are without an accelerator. times: how often each of them began. recorded: operations were signalled in it. usual:
+    what is done in more than half of all iterations up to it. typical: nothing was evaluated or saved in it, unless
+    that is usual. given: what the module that learned first was called with.
     """
 
     waits: bool = False
     split: bool = True
     seconds: float = 0.0
     spent: dict[tuple[Activity, Place | None], float] = field(default_factory=lambda: defaultdict(float))
+    times: Counter[tuple[Activity, Place | None]] = field(default_factory=Counter)
     drawn: list[tuple[int, int]] = field(default_factory=list)
     given: list[tuple[int, int]] = field(default_factory=list)
     recorded: bool = False
     first: nn.Module | None = None
+    usual: frozenset[Activity] = frozenset()
+
+    @property
+    def activities(self) -> set[Activity]:
+        return {activity for activity, _ in self.spent}
 
     @property
     def typical(self) -> bool:
-        return not any(activity in ("evaluation", "checkpoint") for activity, _ in self.spent)
+        return not self.activities & BESIDE - self.usual
 
     def add(self, activity: Activity, where: Place | None, seconds: float) -> None:
         self.spent[activity, where] += seconds
@@ -79,9 +87,11 @@ class Iteration:
 class IterationTimes(Instrument):
     """Credits each moment to the innermost of what the program is doing, and none to what the doctor does.
 
-    An iteration ends with a step of the optimizer with which the first one ended. `over` is sent then. Where the program
-    updates its parameters by hand, one ends with the first backward after that: by then it is known that it has. An
+    An iteration ends with a step of the optimizer with which the first one ended. `over` is sent then. Where the
+    program updates its parameters by hand, one ends with the first backward after that, when that has become known. An
     accelerator is waited for in every other iteration: only there the parts are known, and only without that the whole.
+
+    count: how many are over.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (IterationTimed,)
@@ -104,6 +114,8 @@ class IterationTimes(Instrument):
         self._ends_with: tuple[Place | None, int] | None = None
         self._others = 0
         self._steps = 0
+        self.count = 0
+        self._done: Counter[Activity] = Counter()
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
@@ -127,6 +139,8 @@ class IterationTimes(Instrument):
         self.listen(signals.clearing.ended, self._clearing_ended, bare=True)
         self.listen(signals.saves.began, self._saving_began, bare=True)
         self.listen(signals.saves.ended, self._saving_ended, bare=True)
+        self.listen(signals.value_reads.began, self._waiting_began, bare=True)
+        self.listen(signals.value_reads.ended, self._waiting_ended, bare=True)
 
     def detach(self) -> None:
         super().detach()
@@ -135,6 +149,11 @@ class IterationTimes(Instrument):
     @property
     def in_backward(self) -> bool:
         return any(each.activity == "backward" for each in self._running)
+
+    @property
+    def have_begun(self) -> bool:
+        """Whether there was a step from which on the time is that of iterations."""
+        return self._ends_with is not None
 
     def seconds(self) -> float:
         """The time, without what looks have taken."""
@@ -217,6 +236,7 @@ class IterationTimes(Instrument):
         if self._ended is not None:
             ended, self._ended = self._ended, None
             self._now = self._new_iteration(waits=not ended.waits)
+            self._count(ended)
             self._tell(ended)
             self.over.tell(ended)
 
@@ -236,6 +256,12 @@ class IterationTimes(Instrument):
     def _saving_ended(self, call: SaveCall) -> None:
         self._end(call)
 
+    def _waiting_began(self, wait: Wait) -> None:
+        self._begin("synchronisation", wait)
+
+    def _waiting_ended(self, wait: Wait) -> None:
+        self._end(wait)
+
     # ----------------------------------------------------------------------------------------------------- the clock
 
     def _begin(self, activity: Activity, of: object) -> None:
@@ -245,7 +271,9 @@ class IterationTimes(Instrument):
         if activity not in _WITHIN_LOSS:
             self._now.add("loss" if activity == "backward" else "rest", None, self._since_forward)
             self._since_forward, self._between = 0.0, "rest"
-        self._running.append(_Running(activity, of, place()))
+        where = place()
+        self._running.append(_Running(activity, of, where))
+        self._now.times[activity, where] += 1
 
     def _end(self, of: object) -> bool:
         """Whether it had begun."""
@@ -290,6 +318,11 @@ class IterationTimes(Instrument):
         is_remote = accelerator_in_use() is not None
         return Iteration(waits and is_remote, waits or not is_remote, recorded=self._detail.full)
 
+    def _count(self, ended: Iteration) -> None:
+        self.count += 1
+        self._done.update(ended.activities)
+        ended.usual = frozenset(activity for activity, times in self._done.items() if 2 * times > self.count)
+
     def _tell(self, ended: Iteration) -> None:
         if self._told >= _MOST_TOLD:
             return
@@ -299,7 +332,10 @@ class IterationTimes(Instrument):
             IterationTimed(
                 step=self._course.steps,
                 seconds=ended.seconds,
-                spent=[Spent(activity, seconds, locate(where)) for (activity, where), seconds in ended.spent.items()],
+                spent=[
+                    Spent(activity, seconds, locate(where), ended.times[activity, where])
+                    for (activity, where), seconds in ended.spent.items()
+                ],
                 samples=sum(samples for samples, _ in batches),
                 tokens=sum(tokens for _, tokens in batches),
                 waited=ended.waits,

@@ -174,7 +174,7 @@ def good_scores_by_position() -> None:
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for tried in trace.of(AttentionTried):
-        cost = Measured.of([after / before for before, after in zip(tried.before, tried.after, strict=True)])
+        cost = Measured.ratio(tried.before, tried.after)
         stepwise, fused = tried.saved
         if stepwise - fused < tunables["bytes"] or cost.low > 1 + tunables["slower"]:
             continue

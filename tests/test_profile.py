@@ -17,7 +17,14 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from autograd_doctor.events.efficiency import CheckpointsTried, IterationTimed, LineCost, LinesMeasured, Spent
+from autograd_doctor.events.efficiency import (
+    CheckpointsTried,
+    IterationTimed,
+    LineCost,
+    LinesMeasured,
+    PassTimed,
+    Spent,
+)
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
@@ -27,11 +34,11 @@ from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.trials import Undecided
-from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
+from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch, seconds_with_kept_workers
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.curve_line import curve_line
-from autograd_doctor.renderers.profile_tables import pace
+from autograd_doctor.renderers.profile_tables import pace, tables
 from autograd_doctor.report import to_json
 from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
@@ -166,6 +173,24 @@ def test_a_line_that_runs_in_several_modules_is_one() -> None:
     assert found is not None
     (line,) = found.lines
     assert (line.line, line.calls, line.forward, line.backward, line.saved) == ("m.py:3", 2.0, 4.0, 6.0, 8.0)
+
+
+def test_loaders_are_told_by_line_and_by_who_reads() -> None:
+    passes = [
+        PassTimed(Location("t.py", 3), loader=0, workers=2, kept=False, batches=4, start=start, wait=wait)
+        for start, wait in ((0.5, 0.25), (0.5, None))
+    ]
+    validation = PassTimed(Location("t.py", 9), loader=1, workers=0, kept=False, batches=1, start=2.0)
+    found = profile(_trace(_timed(1.0), *passes, validation), _line)
+    assert found is not None
+    assert [(each.line, each.workers, each.passes, each.start.median) for each in found.loaders] == [
+        ("t.py:3", 2, 2, 0.5),
+        ("t.py:9", 0, 1, 2.0),
+    ]
+    assert next(iter(tables(found))).notes == [
+        "t.py:3 is read by 2 workers: a batch is waited for 250 ms, the first of a pass 500 ms",
+        "t.py:9 is read by the process that trains: the first of a pass 2 s",
+    ]
 
 
 # --------------------------------------------------------------------------------------------------------------- bytes
@@ -327,13 +352,28 @@ def test_what_workers_cannot_read_is_not_tried() -> None:
         seconds_of_a_batch(DataLoader(Fails(), batch_size=2), 1, 1.0, 0.0)
 
 
+def test_workers_that_are_kept_read_other_samples_in_each_pass() -> None:
+    class Notes(_Numbers):
+        def __getitem__(self, index: int) -> int:
+            assert index not in _seen
+            _seen.add(index)
+            return index
+
+        def __len__(self) -> int:
+            return 100
+
+    _seen: set[int] = set()
+    loader = DataLoader(Notes(), batch_size=3, num_workers=1)
+    assert all(0 < each < 5 for each in seconds_with_kept_workers(loader))
+    assert _seen == set()
+
+
 class _Stream(IterableDataset[int]):
     def __iter__(self) -> Any:
         return iter(range(3))
 
 
 def test_loaders_of_which_workers_are_not_tried() -> None:
-    assert obstacle(DataLoader(_Numbers(), num_workers=1)) == "it has workers"
     assert "does not say in advance" in obstacle(DataLoader(_Stream()))
     assert "does not say in advance" in obstacle(DataLoader(_Numbers(), batch_sampler=[[0, 1]]))
 

@@ -791,7 +791,7 @@ def test_loaders():
         assert len(list(data)) == 3
         lengths = heard.names.count("length_asked")
         names = [name for name in heard.names if name not in ("length_asked", "indexed")]
-        assert names == ["began", *["asked", "drawn"] * 3, "asked", "exhausted"]
+        assert names == ["pass_asked", "began", *["asked", "drawn"] * 3, "asked", "exhausted"]
         assert heard.names.count("indexed") == 3
         assert heard[0][1].loader is data
         heard.signals.loaders.asked.connect(lambda call: setattr(call, "stop", True), owner="test", order=1)

@@ -29,7 +29,8 @@ class IterationTimed(Event, frozen=True):
 
     samples, tokens: of the batches that the program drew, or gave to the first module, 0 where they do not tell.
     waited: an accelerator was waited for after each activity, so that the parts are known, and the whole is longer than
-    else. recorded: operations were being recorded in it, which takes time of the program's own as well.
+    else. recorded: operations were being recorded in it, which takes time of the program's own as well. starts: passes
+    that began in it, over loaders with workers.
     """
 
     seconds: float
@@ -38,6 +39,7 @@ class IterationTimed(Event, frozen=True):
     tokens: int = 0
     waited: bool = False
     recorded: bool = False
+    starts: int = 0
 
 
 class ModuleTime(Struct, frozen=True):
@@ -142,6 +144,36 @@ class AttentionTried(Event, frozen=True):
     scale: float = 1.0
 
 
+class PassTimed(Event, frozen=True):
+    """A pass of the program over a loader, to its end, or to where the program began the next one at the same line.
+
+    loader: its number. workers: how many read for it, 0 where the program does. kept: they outlive the pass. batches:
+    how many were drawn. start: seconds from asking for the pass to its first batch; wait: the median of those that the
+    program waited for another one, None without any. since: seconds from asking for the pass before at this line to
+    asking for this one, None in the first.
+    """
+
+    location: Location | None
+    loader: int
+    workers: int
+    kept: bool
+    batches: int
+    start: float
+    wait: float | None = None
+    since: float | None = None
+
+
+class WorkersKept(Event, frozen=True):
+    """The data set of a loader was read by as many workers as it has, which were kept from one pass to the next.
+
+    ready: seconds from asking for a pass, with workers that are there already, to its first batch. location: where the
+    program asks for passes.
+    """
+
+    location: Location | None
+    ready: list[float]
+
+
 class WorkersTried(Event, frozen=True):
     """The data set of a loader was read by workers for a moment.
 
@@ -163,5 +195,7 @@ PROFILED: tuple[type[Event], ...] = (
     CheckpointsTried,
     AttentionTried,
     WorkersTried,
+    PassTimed,
+    WorkersKept,
 )
 """What is measured for a profile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from autograd_doctor.profiling import Alike, Beside, CodeLine, Measured, Memory, Part, Profile, alike
+from autograd_doctor.profiling import Alike, Beside, CodeLine, LoaderRead, Measured, Memory, Part, Profile, alike
 from autograd_doctor.renderers.wording import listed
 from autograd_doctor.wording import in_bytes, plural
 
@@ -64,7 +64,7 @@ def _time_table(profile: Profile) -> Table:
         ["", "time", "share", "lines"],
         [_part(part, profile.seconds.median) for part in parts],
         [part.share for part in parts],
-        list(map(_beside, profile.beside)),
+        [*map(_beside, profile.beside), *map(_loader, profile.loaders)],
         has_words=True,
     )
 
@@ -95,6 +95,12 @@ def _part(part: Part, whole: float) -> list[str]:
 def _beside(beside: Beside) -> str:
     where = f" ({', '.join(beside.lines)})" if beside.lines else ""
     return f"and {beside.activity}: {_time(beside.seconds)} in {plural(beside.iterations, 'iteration')}{where}"
+
+
+def _loader(read: LoaderRead) -> str:
+    by = plural(read.workers, "worker") if read.workers else "the process that trains"
+    waits = f"a batch is waited for {_time(read.wait.median)}, " if read.wait is not None else ""
+    return f"{read.line} is read by {by}: {waits}the first of a pass {_time(read.start.median)}"
 
 
 def _module(same: Alike) -> list[str]:

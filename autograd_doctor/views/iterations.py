@@ -13,11 +13,12 @@ from autograd_doctor.events.efficiency import (
     LinesMeasured,
     MemoryBudgeted,
     ModulesTimed,
+    PassTimed,
     Spent,
 )
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.findings import Location
-from autograd_doctor.profiling import Beside, CodeLine, Measured, Memory, ModuleCost, Part, Profile
+from autograd_doctor.profiling import Beside, CodeLine, LoaderRead, Measured, Memory, ModuleCost, Part, Profile
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported
 
@@ -75,6 +76,7 @@ def profile(trace: Trace, line: Line) -> Profile | None:
         tokens=median(each.tokens for each in timed) / seconds.median,
         parts=_parts(split(timed), line),
         beside=list(_beside(trace.of(IterationTimed), line)),
+        loaders=list(_loaders(trace.of(PassTimed), line)),
         modules=list(_modules(trace)),
         lines=[_line(cost, line) for each in costs for cost in _joined(each.lines)],
         memory=next(map(_memory, trace.of(MemoryBudgeted)), None),
@@ -128,6 +130,16 @@ def _beside(iterations: Sequence[IterationTimed], line: Line) -> Iterator[Beside
         if found:
             lines = [line(location) for location in lines_of(found, activity)[:_LINES]]
             yield Beside(activity, sum(map(bool, spent)), sum(part.seconds for part in found), lines)
+
+
+def _loaders(passes: Sequence[PassTimed], line: Line) -> Iterator[LoaderRead]:
+    by_line: defaultdict[tuple[str, int], list[PassTimed]] = defaultdict(list)
+    for each in passes:
+        by_line[line(each.location), each.workers].append(each)
+    for (where, workers), found in by_line.items():
+        waits = [each.wait for each in found if each.wait is not None]
+        start = Measured.of([each.start for each in found])
+        yield LoaderRead(where, workers, len(found), start, Measured.of(waits) if waits else None)
 
 
 def _modules(trace: Trace) -> Iterator[ModuleCost]:

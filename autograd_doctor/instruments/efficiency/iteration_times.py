@@ -23,7 +23,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.clipping import ClipCall
 from autograd_doctor.signals.guard import LookClock
-from autograd_doctor.signals.loaders import BatchAsked
+from autograd_doctor.signals.loaders import BatchAsked, PassAsked, PassBegan
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
 from autograd_doctor.signals.saves import SaveCall
@@ -54,7 +54,8 @@ class Iteration:
 
     waits: an accelerator is waited for wherever one activity gives way to another. split: its parts are known, as they
     are without an accelerator. recorded: operations were signalled in it. typical: nothing was evaluated or saved in
-    it. given: what the module that learned first was called with.
+    it. given: what the module that learned first was called with. starts: passes that began in it, over loaders with
+    workers.
     """
 
     waits: bool = False
@@ -64,6 +65,7 @@ class Iteration:
     drawn: list[tuple[int, int]] = field(default_factory=list)
     given: list[tuple[int, int]] = field(default_factory=list)
     recorded: bool = False
+    starts: int = 0
     first: nn.Module | None = None
 
     @property
@@ -103,6 +105,8 @@ class IterationTimes(Instrument):
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
+        self.listen(signals.loaders.pass_asked, self._pass_asked, bare=True)
+        self.listen(signals.loaders.began, self._pass_began, bare=True)
         self.listen(signals.loaders.asked, self._asked, bare=True)
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(signals.loaders.exhausted, self._exhausted, bare=True)
@@ -138,6 +142,13 @@ class IterationTimes(Instrument):
         return self._clock.seconds()
 
     # ------------------------------------------------------------------------------------------------- what is done
+
+    def _pass_asked(self, asked: PassAsked) -> None:
+        self._now.starts += bool(asked.loader.num_workers)
+        self._begin("data", asked.loader)
+
+    def _pass_began(self, began: PassBegan) -> None:
+        self._end(began.loader)
 
     def _asked(self, asked: BatchAsked) -> None:
         self._begin("data", asked)
@@ -290,6 +301,7 @@ class IterationTimes(Instrument):
                 tokens=sum(tokens for _, tokens in batches),
                 waited=ended.waits,
                 recorded=ended.recorded,
+                starts=ended.starts,
             )
         )
 

@@ -63,7 +63,7 @@ class LoaderTrials(Instrument):
             self.detach()
 
     def _try(self, loader: Loader | None) -> None:
-        if loader is None or median(self._shares) < _SHARE or obstacle(loader):
+        if loader is None or loader.num_workers or median(self._shares) < _SHARE or obstacle(loader):
             return
         alone = median(self._waited)
         for workers in _WORKERS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
@@ -33,6 +35,8 @@ from autograd_doctor.reading.checkpointing import groups, tried
 from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.optimizer_ways import obstacle as ways_obstacle
+from autograd_doctor.reading.optimizer_ways import tried as ways_tried
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch, seconds_with_kept_workers
 from autograd_doctor.renderers import Options
@@ -414,6 +418,124 @@ def test_the_fused_call_computes_the_same_and_keeps_less(mask: torch.Tensor | No
 def test_what_computes_something_else_is_no_attention() -> None:
     with pytest.raises(Undecided, match="more than was understood"):
         compared(_attention(result=torch.ones(2, 4, 96, 8)), 0.0)
+
+
+# ----------------------------------------------------------------------------------------------------------- optimizers
+
+
+def _stepped(kind: Any, **options: Any) -> torch.optim.Optimizer:
+    """After a few steps, with the last gradients."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    weights = [{"params": model[0].parameters()}, {"params": model[2].parameters(), "weight_decay": 0.1}]
+    optimizer: torch.optim.Optimizer = kind(weights, lr=0.01, **options)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).mean().backward()
+        optimizer.step()
+    return optimizer
+
+
+def _held(optimizer: torch.optim.Optimizer) -> list[Any]:
+    """Bits of all that it holds."""
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    state = [value for each in parameters for value in optimizer.state[each].values() if value is not None]
+    return [each.tolist() for each in (*parameters, *(each.grad for each in parameters), *state)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (torch.optim.Adam, {}),
+        (torch.optim.Adam, {"amsgrad": True, "maximize": True}),
+        (torch.optim.AdamW, {}),
+        (torch.optim.SGD, {}),
+        (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
+        (torch.optim.Adagrad, {}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else value.__name__,
+)
+def test_other_ways_of_an_optimizer_step_to_the_same_weights(kind: Any, options: dict[str, Any]) -> None:
+    optimizer = _stepped(kind, **options)
+    before, random_numbers = _held(optimizer), torch.random.get_rng_state()
+    assert not ways_obstacle(optimizer)
+    plain, *others = ways_tried(optimizer, 0.0)
+    assert [each.option for each in others] == ["fused", "foreach"]
+    assert all(each.differs < 1e-4 for each in others)
+    assert len(plain.seconds) == len(others[0].seconds) == 8
+    assert _held(optimizer) == before
+    assert torch.equal(torch.random.get_rng_state(), random_numbers)
+
+
+def test_a_way_that_computes_something_else_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["torch.optim.sgd"], "_fused_sgd", lambda *args, **kwargs: None)
+    _, fused, foreach = ways_tried(_stepped(torch.optim.SGD), 0.0)
+    assert (fused.differs, foreach.differs) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-4))
+
+
+def test_no_hook_is_called_by_a_trial() -> None:
+    called: list[object] = []
+    hook = register_optimizer_step_pre_hook(lambda *_: called.append(1))
+    try:
+        optimizer = _stepped(torch.optim.Adam)
+        count = len(called)
+        ways_tried(optimizer, 0.0)
+    finally:
+        hook.remove()
+    assert len(called) == count
+
+
+def test_a_way_that_torch_refuses_is_left_out() -> None:
+    """A rate that is a tensor goes with the fused way alone."""
+    optimizer = _stepped(torch.optim.Adam)
+    for group in optimizer.param_groups:
+        group["lr"] = torch.tensor(0.01)
+    assert [each.option for each in ways_tried(optimizer, 0.0)] == ["", "fused"]
+
+
+class _Own(torch.optim.Adam):
+    pass
+
+
+def _hooked() -> torch.optim.Optimizer:
+    optimizer = _stepped(torch.optim.Adam)
+    optimizer.register_step_post_hook(lambda *_: None)
+    return optimizer
+
+
+def _cleared() -> torch.optim.Optimizer:
+    optimizer = _stepped(torch.optim.Adam)
+    optimizer.zero_grad()
+    return optimizer
+
+
+def _differentiable() -> torch.optim.Optimizer:
+    optimizer = _stepped(torch.optim.Adam)
+    optimizer.param_groups[1]["differentiable"] = True
+    return optimizer
+
+
+def _sparse() -> torch.optim.Optimizer:
+    embedding = nn.Embedding(4, 2, sparse=True)
+    embedding(torch.tensor([1])).sum().backward()
+    return torch.optim.SGD(embedding.parameters())
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "reason"),
+    [
+        (lambda: _stepped(_Own), "the program's own"),
+        (_hooked, "hooks"),
+        (lambda: _stepped(torch.optim.Adam, fused=True), "no other way"),
+        (lambda: torch.optim.LBFGS(nn.Linear(1, 1).parameters()), "no other way"),
+        (_cleared, "no gradients"),
+        (_sparse, "sparse"),
+        (_differentiable, "differentiable"),
+    ],
+    ids=["subclass", "hooks", "fused", "LBFGS", "cleared", "sparse", "differentiable"],
+)
+def test_optimizers_that_are_left_alone(optimizer: Any, reason: str) -> None:
+    assert reason in ways_obstacle(optimizer())
 
 
 # ------------------------------------------------------------------------------------------------------------ comparing

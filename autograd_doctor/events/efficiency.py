@@ -144,6 +144,23 @@ class AttentionTried(Event, frozen=True):
     scale: float = 1.0
 
 
+class OptimizerTried(Event, frozen=True):
+    """A step of an optimizer by one of torch's other ways, on copies of its parameters, gradients and state.
+
+    optimizer: its number; parameters: how many it holds. option: of its constructor, `fused` or `foreach`. before,
+    after: seconds of a step as it is, and with the option, in as many alternating runs. differs: how far the weights
+    were apart after one step, relative to the largest change. location: where it steps.
+    """
+
+    optimizer: int
+    parameters: int
+    option: str
+    before: list[float]
+    after: list[float]
+    differs: float = 0.0
+    location: Location | None = None
+
+
 class PassTimed(Event, frozen=True):
     """A pass of the program over a loader, to its end, or to where the program began the next one at the same line.
 
@@ -194,6 +211,7 @@ PROFILED: tuple[type[Event], ...] = (
     MemoryBudgeted,
     CheckpointsTried,
     AttentionTried,
+    OptimizerTried,
     WorkersTried,
     PassTimed,
     WorkersKept,

@@ -15,7 +15,7 @@ import pytest
 
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Example, Rule, all_rules
-from tests.harness import assert_healthy, body_of, check_program, marks, programs, summary
+from tests.harness import assert_healthy, body_of, check_program, marks, profile_program, programs, summary
 from tests.stand_in.building import lacking
 
 pytestmark = [
@@ -46,6 +46,32 @@ ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 def check(source: str, *, before: str = ON_IT) -> Report:
     """A program that has the device `stand_in`."""
     return check_program(before + dedent(source))
+
+
+# ------------------------------------------------------------------------------------------------------------- profiles
+
+
+def test_what_is_moved_to_the_device_is_a_part_of_an_iteration() -> None:
+    report = profile_program(
+        ON_IT
+        + dedent("""
+            import torch
+            from torch import nn
+
+            torch.manual_seed(0)
+            features, labels = torch.randn(256, 8), torch.randint(0, 3, (256,))
+            model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)).to("stand_in")
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+            for rows in torch.randint(256, (50, 32)):
+                optimizer.zero_grad()
+                found = model(features[rows].to("stand_in"))
+                nn.functional.cross_entropy(found, labels[rows].to("stand_in")).backward()
+                optimizer.step()
+        """)
+    )
+    assert report.profile is not None
+    lines = {part.activity: {line.rpartition(":")[2] for line in part.lines} for part in report.profile.parts}
+    assert lines["transfer"] == {"12", "13"}
 
 
 # ----------------------------------------------------------------------------------------------------- healthy programs

@@ -10,10 +10,11 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 
 Activity = Literal[
-    "data", "forward", "no-grad forward", "loss", "backward", "clipping", "optimizer", "zeroing", "evaluation",
-    "checkpoint", "rest",
+    "data", "transfer", "forward", "no-grad forward", "loss", "backward", "clipping", "optimizer", "zeroing",
+    "evaluation", "checkpoint", "rest",
 ]  # fmt: skip
-"""What a program is doing. loss: whatever it does between the forward that learns and the backward."""
+"""What a program is doing. transfer: to another device. loss: whatever it does between the forward that learns and
+the backward."""
 
 
 class Spent(Struct, frozen=True, omit_defaults=True):

@@ -25,6 +25,7 @@ from autograd_doctor.signals.clipping import ClipCall
 from autograd_doctor.signals.guard import LookClock
 from autograd_doctor.signals.loaders import BatchAsked, PassAsked, PassBegan
 from autograd_doctor.signals.modules import ModuleCall
+from autograd_doctor.signals.moves import MoveCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
 from autograd_doctor.signals.saves import SaveCall
 from autograd_doctor.signals.signal import Signal
@@ -35,8 +36,9 @@ _MOST_STEPS = 8
 """Of other optimizers, or at other lines, before another one marks where an iteration ends."""
 
 _WHOLE = frozenset({"forward", "no-grad forward", "evaluation", "backward"})
-_WITHIN_LOSS = frozenset({"loss", "zeroing"})
-"""After which the loss may still be computed: gradients are often cleared right before the backward."""
+_WITHIN_LOSS = frozenset({"loss", "zeroing", "transfer"})
+"""After which the loss may still be computed: gradients are often cleared right before the backward, and labels moved
+to the device."""
 
 
 @dataclass(eq=False)
@@ -227,6 +229,12 @@ class IterationTimes(Instrument):
     def _clearing_ended(self, call: ClearCall) -> None:
         self._end(call)
 
+    def _transfer_began(self, call: MoveCall) -> None:
+        self._begin("transfer", call)
+
+    def _transfer_ended(self, call: MoveCall) -> None:
+        self._end(call)
+
     def _saving_began(self, call: SaveCall) -> None:
         self._begin("checkpoint", call)
 
@@ -285,7 +293,14 @@ class IterationTimes(Instrument):
 
     def _new_iteration(self, *, waits: bool) -> Iteration:
         is_remote = accelerator_in_use() is not None
+        if is_remote:
+            self._listen_to_transfers()
         return Iteration(waits and is_remote, waits or not is_remote, recorded=self._detail.full)
+
+    def _listen_to_transfers(self) -> None:
+        """Programs without another device have no need of it."""
+        self.listen(self._site.signals.moves.began, self._transfer_began, bare=True)
+        self.listen(self._site.signals.moves.ended, self._transfer_ended, bare=True)
 
     def _tell(self, ended: Iteration) -> None:
         if self._told >= _MOST_TOLD:

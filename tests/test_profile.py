@@ -6,9 +6,12 @@ import json
 import os
 import random
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from hypothesis import given
@@ -21,6 +24,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from autograd_doctor.events.efficiency import (
     CheckpointsTried,
+    ItemsReread,
     IterationTimed,
     LineCost,
     LinesMeasured,
@@ -37,6 +41,7 @@ from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.optimizer_ways import obstacle as ways_obstacle
 from autograd_doctor.reading.optimizer_ways import tried as ways_tried
+from autograd_doctor.reading.repeated_items import reread
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch, seconds_with_kept_workers
 from autograd_doctor.renderers import Options
@@ -44,6 +49,7 @@ from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.curve_line import curve_line
 from autograd_doctor.renderers.profile_tables import pace, tables
 from autograd_doctor.report import to_json
+from autograd_doctor.rules.efficiency import data_bound
 from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import offers, on_the_front
@@ -370,6 +376,70 @@ def test_workers_that_are_kept_read_other_samples_in_each_pass() -> None:
     loader = DataLoader(Notes(), batch_size=3, num_workers=1)
     assert all(0 < each < 5 for each in seconds_with_kept_workers(loader))
     assert _seen == set()
+
+
+class _Read(Dataset[Any]):
+    """Of five samples; only workers may read them."""
+
+    def __init__(self, of: Callable[[int], Any]) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, index: int) -> Any:
+        assert torch.utils.data.get_worker_info() is not None
+        return self._of(index)
+
+
+_GENERATOR = torch.Generator().manual_seed(0)
+
+
+@pytest.mark.parametrize(
+    ("of", "same"),
+    [
+        (lambda index: {"x": torch.full((3,), float("nan")), "y": [numpy.ones(2), (index, "text")]}, True),
+        (lambda index: torch.rand(2), False),
+        (lambda index: numpy.random.rand(2), False),
+        (lambda index: index if random.random() < 2 else -1, False),
+        (lambda index: torch.rand(2, generator=_GENERATOR), False),
+        (lambda index: time.perf_counter(), False),
+        (lambda index: object(), False),
+    ],
+    ids=["same", "torch", "numpy", "no difference yet", "a generator of its own", "time", "unknown"],
+)
+def test_samples_that_are_the_same_each_time(of: Callable[[int], Any], same: bool) -> None:
+    before = torch.random.get_rng_state(), random.getstate(), _GENERATOR.get_state()
+    found = reread(DataLoader(_Read(of), batch_size=2), 1.0, 0.0)
+    assert [each.same for each in found] == [same] * 4
+    assert torch.equal(before[0], torch.random.get_rng_state())
+    assert torch.equal(before[2], _GENERATOR.get_state())
+    assert before[1] == random.getstate()
+
+
+def test_the_bytes_of_a_sample_are_told_and_a_sample_that_cannot_be_read_is_none() -> None:
+    assert {each.bytes for each in reread(DataLoader(_Read(lambda _: (torch.ones(3), 1))), 1.0, 0.0)} == {12}
+    with pytest.raises(Undecided, match="ZeroDivisionError"):
+        reread(DataLoader(_Read(lambda _: 1 / 0)), 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({}, True),
+        ({"same": 7}, False),
+        ({"samples": 3, "same": 3}, False),
+        ({"again": 0.1}, False),
+        ({"first": 0.1}, False),
+    ],
+    ids=["same", "one differs", "few", "kept already", "others take the time"],
+)
+def test_what_is_read_again_in_each_pass_is_told(other: dict[str, Any], said: bool) -> None:
+    told = {"samples": 8, "same": 8, "first": 1.0, "again": 1.0, "waited": 1.0, "bytes": 1024, "of": 2048, **other}
+    waiting = [_timed(1.0, spent=[Spent("data", 0.6), Spent("forward", 0.4)]) for _ in range(12)]
+    (found,) = data_bound.examine(_trace(*waiting, ItemsReread(location=None, **told)), data_bound.RULE.defaults)
+    assert ("it is the same for a sample in each pass" in found.help) is said
+    assert any("2.0 MiB" in note for note in found.notes) is said
 
 
 class _Stream(IterableDataset[int]):

@@ -162,6 +162,24 @@ class OptimizerTried(Event, frozen=True):
     location: Location | None = None
 
 
+class ItemsReread(Event, frozen=True):
+    """Samples of the data set of a loader were read twice, by a worker.
+
+    samples: how many; same: of these the same to the last bit, without a random number. first, again: the median
+    seconds of a sample the first time, and the second; waited: those that the program waits for one. bytes: of the
+    tensors in one, on average; of: samples in the data set. location: where batches are asked for.
+    """
+
+    location: Location | None
+    samples: int
+    same: int
+    first: float
+    again: float
+    waited: float
+    bytes: int
+    of: int
+
+
 class PassTimed(Event, frozen=True):
     """A pass of the program over a loader, to its end, or to where the program began the next one at the same line.
 
@@ -214,6 +232,7 @@ PROFILED: tuple[type[Event], ...] = (
     AttentionTried,
     OptimizerTried,
     WorkersTried,
+    ItemsReread,
     PassTimed,
     WorkersKept,
 )

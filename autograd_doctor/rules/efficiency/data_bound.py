@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from autograd_doctor.events.efficiency import IterationTimed, PassTimed, WorkersKept, WorkersTried
+from autograd_doctor.events.efficiency import ItemsReread, IterationTimed, PassTimed, WorkersKept, WorkersTried
 from autograd_doctor.findings import Finding
 from autograd_doctor.profiling import Measured
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.iterations import lines_of, shares, split, typical, whole
-from autograd_doctor.wording import plural
+from autograd_doctor.wording import in_bytes, plural
 
 _WORTH_IT = 0.8
 """Of the time of a batch: workers that save less are not worth their memory."""
+_MOSTLY = 0.5
+"""Of the time that a sample is waited for: where reading it takes less, or as little the second time, it is not what
+there is to save."""
 
 
 def bad() -> None:
@@ -210,12 +213,13 @@ def _waiting(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         return
     where = next(iter(lines_of(spent, "data")), None)
     tried = trace.of(WorkersTried)
+    repeated = next((each for each in trace.of(ItemsReread) if _is_repeated(each, tunables)), None)
     there = next((each.workers for each in trace.of(PassTimed) if each.location == where), 0)
     yield RULE.finding(
         f"{share:.0%} of an iteration is spent waiting for the next batch: {1e3 * waited:.3g} of {1e3 * taken:.3g} ms",
         subject="",
         location=where,
-        help=_help(tried, taken - waited, there),
+        help=_help(tried, taken - waited, there, repeated),
         evidence={
             "share_of_the_time": share,
             "seconds_of_waiting": waited,
@@ -229,20 +233,36 @@ def _waiting(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 f"tried: with `num_workers={each.workers}`, a batch came every {1e3 * each.after:.3g} ms"
                 for each in tried
             ),
+            *([_repeated(repeated)] if repeated is not None else []),
         ),
         step_first=timed[0].step,
         step_count=len(timed),
     )
 
 
-def _help(tried: Sequence[WorkersTried], computing: float, there: int) -> str:
+def _is_repeated(read: ItemsReread, tunables: Tunables) -> bool:
+    """Whether the same is computed for a sample in each pass, and that is what takes the time."""
+    takes_long = min(read.first, read.again) >= _MOSTLY * read.waited
+    return read.same == read.samples >= tunables["samples"] and takes_long
+
+
+def _repeated(read: ItemsReread) -> str:
+    return (
+        f"tried: {read.samples} samples were read twice, each time the same to the last bit and with no random number; "
+        f"all {read.of:,} take {in_bytes(read.bytes * read.of)} as tensors"
+    )
+
+
+def _help(tried: Sequence[WorkersTried], computing: float, there: int, repeated: ItemsReread | None) -> str:
     """The fewest workers that keep up with the model, or else as many as read fastest, where they were tried.
 
     there: how many read already.
     """
     otherwise = "do what is the same for each sample once and store it, or read and decode larger pieces at a time"
+    if repeated is not None:
+        otherwise = "keep what `__getitem__` returns: it is the same for a sample in each pass"
     if there:
-        return f"let more than {plural(there, 'worker')} prepare batches, if there are cores for them, {otherwise}"
+        return f"let more than {plural(there, 'worker')} prepare batches, if there are cores for them; or {otherwise}"
     faster = [each for each in tried if each.after < _WORTH_IT * each.before]
     if tried and not faster:
         return f"workers would not be much faster here: {otherwise}"
@@ -250,7 +270,7 @@ def _help(tried: Sequence[WorkersTried], computing: float, there: int) -> str:
     fastest = min(faster, key=lambda each: each.after, default=None)
     best = min(keeping_up, key=lambda each: each.workers, default=fastest)
     several = f"`num_workers={best.workers if best else 2}`{'' if best else ' or more'}, `persistent_workers=True`"
-    return f"let workers prepare batches while the model trains ({several}), {otherwise}"
+    return f"let workers prepare batches while the model trains ({several}); or {otherwise}"
 
 
 RULE = Rule(
@@ -261,7 +281,7 @@ RULE = Rule(
     observes="The time of each iteration is split by what the program does. The rule speaks where much of it goes by "
     "between asking a `DataLoader` for the next batch and getting it, and where each pass waits for its workers to "
     "start: it compares the first batches of passes with those that come from workers which are kept. `doctor profile` "
-    "measures that.",
+    "measures that. It has a worker read samples twice, too, to see whether the same is computed in each pass.",
     why="The model and the device idle while samples are read, decoded and collated. A faster device, a smaller model "
     "or a lower precision change nothing then: the loader sets the pace.",
     fix="Raise `num_workers`, so that batches are prepared while the model trains. Move what is the same in every "
@@ -269,7 +289,7 @@ RULE = Rule(
     "keep its workers with `persistent_workers=True`.",
     fine="A model so small that an iteration takes next to nothing; a check on a slow disk, or on a machine with "
     "fewer cores than the one on which you train.",
-    needs=(IterationTimed, WorkersTried, PassTimed, WorkersKept),
+    needs=(IterationTimed, WorkersTried, ItemsReread, PassTimed, WorkersKept),
     bad=(bad, bad_workers_start_in_each_pass),
     good=(good, good_loop_of_its_own, good_workers_are_kept, good_first_batch_is_slow),
     tunables={
@@ -290,6 +310,11 @@ RULE = Rule(
             0.1,
             "the fewest seconds that a pass loses to starting workers",
             "measured: two are forked in 0.03 to 0.05 s, and passes to which that matters are over at once",
+        ),
+        "samples": Tunable(
+            4,
+            "the fewest samples that were the same when they were read again",
+            "chosen: random numbers would show in the first; what else changes, in one of them",
         ),
         "passes": Tunable(2, "the fewest passes after the first that start workers", MORE_THAN_ONCE),
         "iterations": Tunable(

@@ -28,10 +28,13 @@ from autograd_doctor.events.efficiency import (
     IterationTimed,
     LineCost,
     LinesMeasured,
+    OptimizerTried,
     PassTimed,
     Spent,
+    WorkersKept,
 )
 from autograd_doctor.events.run import RecordingStarted
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
@@ -49,7 +52,7 @@ from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.curve_line import curve_line
 from autograd_doctor.renderers.profile_tables import pace, tables
 from autograd_doctor.report import to_json
-from autograd_doctor.rules.efficiency import data_bound
+from autograd_doctor.rules.efficiency import data_bound, slow_optimizer_step
 from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import offers, on_the_front
@@ -378,6 +381,46 @@ def test_workers_that_are_kept_read_other_samples_in_each_pass() -> None:
     assert _seen == set()
 
 
+def _passes(*starts: float, **others: Any) -> list[PassTimed]:
+    """One after another at one line; the first of all is among them."""
+    return [
+        PassTimed(
+            **{
+                "location": Location("t.py", 3), "loader": 0, "workers": 2, "kept": False, "batches": 8, "start": start,
+                "since": None if not number else 2.0, **{name: value[number] for name, value in others.items()},
+            }
+        )
+        for number, start in enumerate(starts)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("passes", "said"),
+    [
+        (_passes(1.0, 1.0, 1.0), "add `persistent_workers=True`"),
+        (_passes(1.0, 1.0, 1.0, loader=[0, 1, 2], kept=[True] * 3), "build the loader once"),
+        (_passes(1.0, 1.0), None),
+        (_passes(1.0, 1.0, 1.0, kept=[True] * 3), None),
+        (_passes(1.0, 1.0, 1.0, since=[None, 50.0, 50.0]), None),
+        (_passes(0.05, 0.05, 0.05, since=[None, 0.1, 0.1]), None),
+        (_passes(1.0, 0.02, 1.0), None),
+        (_passes(1.0, 1.0, 1.0, workers=[0] * 3), None),
+    ],
+    ids=["anew", "another loader", "once", "kept", "a trifle", "next to nothing", "noise", "no workers"],
+)
+def test_workers_that_start_in_each_pass_are_told(passes: list[PassTimed], said: str | None) -> None:
+    kept = WorkersKept(location=Location("t.py", 3), ready=[0.01, 0.02, 0.03])
+    found = list(data_bound.examine(_trace(*passes, kept), data_bound.RULE.defaults))
+    assert [said is not None and said in each.help for each in found] == [True] * (said is not None)
+
+
+def test_the_start_of_workers_is_no_waiting_for_data_beside() -> None:
+    """Of iterations in which workers started only the start is told."""
+    starting = [_timed(1.0, spent=[Spent("data", 0.9), Spent("forward", 0.1)], starts=1) for _ in range(20)]
+    others = [_timed(1.0, spent=[Spent("forward", 1.0)]) for _ in range(20)]
+    assert list(data_bound.examine(_trace(*starting, *others), data_bound.RULE.defaults)) == []
+
+
 class _Read(Dataset[Any]):
     """Of five samples; only workers may read them."""
 
@@ -606,6 +649,43 @@ def _sparse() -> torch.optim.Optimizer:
 )
 def test_optimizers_that_are_left_alone(optimizer: Any, reason: str) -> None:
     assert reason in ways_obstacle(optimizer())
+
+
+def _stepping(**other: Any) -> list[Any]:
+    """Iterations of 10 ms, of which 4 ms are a step, that takes a quarter of that by the other way."""
+    where = Location("t.py", 9)
+    told = {"optimizer": 0, "parameters": 8, "option": "fused", "before": [0.004] * 8, "after": [0.001] * 8}
+    spent = [Spent("optimizer", 0.004, where), Spent("forward", 0.006)]
+    timed = [_timed(0.01, spent=spent) for _ in range(12)]
+    return [*timed, OptimizerTried(location=where, **{**told, **other})]
+
+
+@pytest.mark.parametrize(
+    ("happened", "said"),
+    [
+        (_stepping(), True),
+        (_stepping(after=[0.001, 0.005] * 4), False),
+        (_stepping(after=[0.0033] * 8), False),
+        (_stepping(before=[0.0004] * 8, after=[0.0001] * 8), False),
+        (_stepping(differs=0.1), False),
+        (_stepping()[4:], False),
+    ],
+    ids=["faster", "within the noise", "hardly faster", "next to nothing", "other weights", "too few"],
+)
+def test_a_step_that_torch_could_take_faster_is_told(happened: list[Any], said: bool) -> None:
+    built = OptimizerBuilt(optimizer=0, name="opt", kind="Adam", location=Location("t.py", 2), groups=[])
+    found = list(slow_optimizer_step.examine(_trace(built, *happened), slow_optimizer_step.RULE.defaults))
+    assert [each.location for each in found] == [Location("t.py", 2)] * said
+    assert all("`torch.optim.Adam(…, fused=True)`" in each.help for each in found)
+
+
+def test_the_faster_way_is_told_first_and_the_place_of_the_step_where_no_other_is_known() -> None:
+    happened = _stepping()
+    slower = replace(happened[-1], option="foreach", after=[0.002] * 8)
+    (found,) = slow_optimizer_step.examine(_trace(*happened, slower), slow_optimizer_step.RULE.defaults)
+    assert "with `fused=True` it takes 0.25 times as long" in found.message
+    assert found.location == Location("t.py", 9)
+    assert any("with `foreach=True`: 0.5 times as long" in note for note in found.notes)
 
 
 # ------------------------------------------------------------------------------------------------------------ comparing

@@ -1,4 +1,4 @@
-"""Passes over loaders: who reads, how long the first batch takes, and what kept workers would change."""
+"""Passes over loaders: who reads for them, and how long the first batch takes, and another one."""
 
 from __future__ import annotations
 
@@ -12,32 +12,13 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from autograd_doctor.events.efficiency import PassTimed, WorkersKept
-from autograd_doctor.events.run import InstrumentLimited
-from autograd_doctor.instruments.efficiency import iteration_times, worker_starts
+from autograd_doctor.events.efficiency import PassTimed
+from autograd_doctor.instruments.efficiency import iteration_times
 from autograd_doctor.instruments.efficiency.loader_passes import LoaderPasses
-from autograd_doctor.instruments.efficiency.worker_starts import WorkerStarts
-from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals.loaders import BatchAsked
 from autograd_doctor.signals.signal import Signal
+from tests.instruments.test_iteration_times import Clock
 from tests.watching import watching
-
-
-class Clock:
-    """Stands for that of the run."""
-
-    now = 0.0
-
-    def begin(self) -> bool:
-        return False
-
-    def end(self) -> None: ...
-
-    def counting(self, action: Callable[[], None]) -> None:
-        action()
-
-    def seconds(self) -> float:
-        return Clock.now
 
 
 @pytest.fixture(autouse=True)
@@ -66,17 +47,13 @@ def hearing(signal: Signal[Any], handle: Callable[[Any], None], order: float = 0
         signal.disconnect(handle)
 
 
-def _starting(_: object) -> None:
-    """Workers take a second to start."""
-    Clock.now += 1.0
-
-
 def test_a_pass_is_told_by_its_first_batch_and_by_the_others() -> None:
     loader = DataLoader(Samples(), batch_size=2)
     with watching(LoaderPasses) as events:
-        for _ in range(2):
+        for passes in range(2):
             for _ in loader:
                 Clock.now += 10.0
+            assert len(events.of(PassTimed)) == passes + 1
     first, second = events.of(PassTimed)
     assert (first.batches, first.workers, first.kept, first.start, first.wait, first.since) == (
         3, 0, False, 5.0, 2.0, None,
@@ -111,40 +88,3 @@ def test_loaders_are_not_kept() -> None:
         del loader
         gc.collect()
         assert gone() is None
-
-
-def _passes(monkeypatch: pytest.MonkeyPatch, times: int, *, seconds: float) -> list[WorkersKept]:
-    """Of a loader with a worker, between whose passes so many seconds go by."""
-    monkeypatch.setattr(worker_starts, "seconds_with_kept_workers", lambda loader: [0.25])
-
-    with watching(WorkerStarts) as events, hearing(events.session.signals.loaders.began, _starting, 1e9):
-        loader = DataLoader(Samples(), batch_size=2, num_workers=1, multiprocessing_context="fork")
-        for _ in range(times):
-            for _ in loader:
-                pass
-            Clock.now += seconds
-    return events.of(WorkersKept)
-
-
-def test_workers_are_tried_from_the_second_pass_on_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _passes(monkeypatch, 1, seconds=1.0) == []
-    assert [each.ready for each in _passes(monkeypatch, 4, seconds=1.0)] == [[0.25]]
-
-
-def test_workers_are_not_tried_where_their_start_is_a_trifle(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _passes(monkeypatch, 3, seconds=100.0) == []
-
-
-def test_what_workers_cannot_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(loader: object) -> list[float]:
-        raise Undecided("workers fail: ValueError")
-
-    monkeypatch.setattr(worker_starts, "seconds_with_kept_workers", fail)
-    with watching(WorkerStarts) as events, hearing(events.session.signals.loaders.began, _starting, 1e9):
-        loader = DataLoader(Samples(), batch_size=2, num_workers=1, multiprocessing_context="fork")
-        for _ in range(2):
-            for _ in loader:
-                pass
-    assert [each.reason for each in events.of(InstrumentLimited)] == [
-        "workers that are kept were not tried: workers fail: ValueError"
-    ]

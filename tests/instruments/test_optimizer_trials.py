@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Clock, "now", 0.0)
 
 
-def _trains(monkeypatch: pytest.MonkeyPatch, seconds: float, answer: Any = None) -> Recorded:
+def _trains(monkeypatch: pytest.MonkeyPatch, seconds: float, answer: Any = None, obstacle: str = "") -> Recorded:
     """Forwards take two seconds, steps so many."""
 
     def tried(optimizer: torch.optim.Optimizer, budget: float) -> list[Way]:
@@ -36,7 +36,7 @@ def _trains(monkeypatch: pytest.MonkeyPatch, seconds: float, answer: Any = None)
         return [Way("", [2.0], 0.0), Way("fused", [1.0], 0.25), Way("foreach", [3.0], 0.0)]
 
     monkeypatch.setattr(optimizer_trials, "tried", tried)
-    monkeypatch.setattr(optimizer_trials, "obstacle", lambda optimizer: "")
+    monkeypatch.setattr(optimizer_trials, "obstacle", lambda optimizer: obstacle)
     with watching(OptimizerTrials) as events:
         model = Slow(4, 1)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.0)
@@ -69,4 +69,9 @@ def test_a_trial_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_optimizer_that_torch_knows_one_way_for_is_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     events = _trains(monkeypatch, 2.0, Undecided("one way"))
+    assert (events.of(InstrumentLimited), events.of(OptimizerTried)) == ([], [])
+
+
+def test_an_optimizer_with_an_obstacle_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = _trains(monkeypatch, 2.0, obstacle="hooks")
     assert (events.of(InstrumentLimited), events.of(OptimizerTried)) == ([], [])

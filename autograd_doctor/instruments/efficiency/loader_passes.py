@@ -62,7 +62,7 @@ class LoaderPasses(Instrument):
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.loaders.pass_asked, self._pass_asked, last=True)
+        self.listen(signals.loaders.pass_asked, self._pass_asked)
         self.listen(signals.loaders.began, self._began)
         self.listen(signals.loaders.asked, self._asked, last=True)
         self.listen(signals.loaders.drawn, self._drawn)
@@ -84,7 +84,7 @@ class LoaderPasses(Instrument):
 
     def _began(self, began: PassBegan) -> None:
         opening, self._opening = self._opening, None
-        if opening is not None and opening.loader is began.loader:
+        if opening is not None:
             self._latest[opening.where] = opening
             self._passes.put(began.iterator, opening)
 

@@ -43,8 +43,8 @@ NEEDS_THE_HOST = {
     *((rule.code, each.__name__) for rule in all_rules() if rule.code[:3] == "AD9" for each in (*rule.bad, *rule.good)),
 }
 """Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU,
-have workers make them, or ranks exchange them through gloo, as all of the family AD9xx do. For AD803 and AD807, torch has kernels on real
-devices that the stand-in lacks."""
+have workers make them, or ranks exchange them through gloo, as all of the family AD9xx do. For AD803 and
+AD807, torch has kernels on real devices that the stand-in lacks."""
 ON_IT = "from tests.stand_in import device as _\n"
 ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 

@@ -377,7 +377,10 @@ def test_workers_that_are_kept_read_other_samples_in_each_pass() -> None:
 
     _seen: set[int] = set()
     loader = DataLoader(Notes(), batch_size=3, num_workers=1)
-    assert all(0 < each < 5 for each in seconds_with_kept_workers(loader))
+    found = seconds_with_kept_workers(loader, 60.0)
+    assert len(found) == 5
+    assert all(0 < each < 5 for each in found)
+    assert len(seconds_with_kept_workers(loader, 0.0)) == 2
     assert _seen == set()
 
 

@@ -19,7 +19,7 @@ _FEWEST, _MOST = 6, 40
 """Batches that are timed, after those that the workers begin with."""
 _PATIENCE = 20
 """Seconds to wait for one batch."""
-_PASSES = 5
+_FEWEST_PASSES, _MOST_PASSES = 2, 5
 """With workers that are kept, after the first, in which they start."""
 
 
@@ -70,14 +70,21 @@ def seconds_of_a_batch(loader: DataLoader[Any], workers: int, alone: float, budg
         return (CLOCK.perf_counter() - began) / timed
 
 
-def seconds_with_kept_workers(loader: DataLoader[Any]) -> list[float]:
+def seconds_with_kept_workers(loader: DataLoader[Any], budget: float) -> list[float]:
     """From asking for a pass to its first batch, if the workers of the loader were there already, in several passes.
 
-    Each reads other samples, so that none is read from a cache that the program would not find. Raises `Undecided`
-    where the workers fail.
+    Each reads other samples, so that none is read from a cache that the program would not find. budget: seconds after
+    which no further pass begins, but for the fewest. Raises `Undecided` where the workers fail.
     """
+    found: list[float] = []
     with _read_by(loader, loader.num_workers, loader.num_workers, kept=True) as tried:
-        return [_until_the_first(tried) for _ in range(1 + _PASSES)][1:]
+        began = CLOCK.perf_counter()
+        _until_the_first(tried)
+        while len(found) < _MOST_PASSES:
+            if len(found) >= _FEWEST_PASSES and CLOCK.perf_counter() - began >= budget:
+                break
+            found.append(_until_the_first(tried))
+    return found
 
 
 def _until_the_first(tried: DataLoader[Any]) -> float:

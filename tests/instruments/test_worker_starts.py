@@ -28,7 +28,7 @@ def _starting(_: object) -> None:
 
 def _passes(monkeypatch: pytest.MonkeyPatch, times: int, *, seconds: float) -> list[WorkersKept]:
     """Of a loader with a worker, between whose passes so many seconds go by."""
-    monkeypatch.setattr(worker_starts, "seconds_with_kept_workers", lambda loader: [0.25])
+    monkeypatch.setattr(worker_starts, "seconds_with_kept_workers", lambda loader, budget: [0.25])
 
     with watching(WorkerStarts) as events, hearing(events.session.signals.loaders.began, _starting, 1e9):
         loader = DataLoader(Samples(), batch_size=2, num_workers=1, multiprocessing_context="fork")
@@ -49,7 +49,7 @@ def test_workers_are_not_tried_where_their_start_is_a_trifle(monkeypatch: pytest
 
 
 def test_what_workers_cannot_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(loader: object) -> list[float]:
+    def fail(loader: object, budget: float) -> list[float]:
         raise Undecided("workers fail: ValueError")
 
     monkeypatch.setattr(worker_starts, "seconds_with_kept_workers", fail)

@@ -17,6 +17,8 @@ from autograd_doctor.signals import Signals
 _SHARE = 0.05
 """Of the time from pass to pass that its first batch takes, below which nobody would try."""
 _MOST_LINES = 2
+_SECONDS = 3.0
+"""For the trial of one loader."""
 
 
 class WorkerStarts(Instrument):
@@ -42,7 +44,7 @@ class WorkerStarts(Instrument):
             return
         self._tried.add(where)
         try:
-            ready = seconds_with_kept_workers(loader)
+            ready = seconds_with_kept_workers(loader, _SECONDS)
         except Undecided as undecided:
             self.limited(f"workers that are kept were not tried: {undecided}")
             return

@@ -64,7 +64,7 @@ class LoaderPasses(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.pass_asked, self._pass_asked)
         self.listen(signals.loaders.began, self._began)
-        self.listen(signals.loaders.asked, self._asked, last=True)
+        self.listen(signals.loaders.asked, self._asked, last=True, bare=True)
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(signals.loaders.exhausted, self._exhausted)
 

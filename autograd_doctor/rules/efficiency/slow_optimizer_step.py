@@ -16,13 +16,13 @@ from autograd_doctor.wording import plural
 
 
 def bad() -> None:
-    """Batches are small, so that the update of a million weights takes longer than their gradients."""
+    """Batches are small, so that the update of four million weights takes longer than their gradients."""
     import torch
     from torch import nn
 
     torch.manual_seed(0)
-    layers = [nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)]
-    model = nn.Sequential(nn.Linear(16, 512), nn.ReLU(), *layers, nn.Linear(512, 1))
+    layers = [nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(4)]
+    model = nn.Sequential(nn.Linear(16, 1024), nn.ReLU(), *layers, nn.Linear(1024, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)  # <- AD807
     inputs = torch.randn(4, 16)
     targets = inputs.sum(1, keepdim=True)
@@ -38,8 +38,8 @@ def good() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    layers = [nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)]
-    model = nn.Sequential(nn.Linear(16, 512), nn.ReLU(), *layers, nn.Linear(512, 1))
+    layers = [nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(4)]
+    model = nn.Sequential(nn.Linear(16, 1024), nn.ReLU(), *layers, nn.Linear(1024, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     inputs = torch.randn(4, 16)
     targets = inputs.sum(1, keepdim=True)
@@ -79,8 +79,8 @@ def good_step_of_its_own() -> None:
                         parameter.sub_(parameter.grad.sign(), alpha=group["lr"] / 4)
 
     torch.manual_seed(0)
-    layers = [nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)]
-    model = nn.Sequential(nn.Linear(16, 512), nn.ReLU(), *layers, nn.Linear(512, 1))
+    layers = [nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(4)]
+    model = nn.Sequential(nn.Linear(16, 1024), nn.ReLU(), *layers, nn.Linear(1024, 1))
     optimizer = Signs(model.parameters(), lr=1e-5)
     inputs = torch.randn(4, 16)
     targets = inputs.sum(1, keepdim=True)

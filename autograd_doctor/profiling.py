@@ -72,6 +72,20 @@ class Waiting(Struct, frozen=True):
     seconds: float
 
 
+class LoaderRead(Struct, frozen=True):
+    """A loader, or those that are asked for passes at one line. workers: that read for it, 0 where the program does.
+
+    passes: that were seen to begin. wait: seconds until another batch, None where there was none; start: until the
+    first one of a pass.
+    """
+
+    line: str
+    workers: int
+    passes: int
+    start: Measured
+    wait: Measured | None
+
+
 class ModuleCost(Struct, frozen=True):
     """A module in an iteration. seconds: in its forward; own: without the modules that it calls.
 
@@ -222,6 +236,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     parts: list[Part] = []
     beside: list[Beside] = []
     waiting: list[Waiting] = []
+    loaders: list[LoaderRead] = []
     modules: list[ModuleCost] = []
     lines: list[CodeLine] = []
     memory: Memory | None = None

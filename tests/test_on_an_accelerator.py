@@ -35,10 +35,16 @@ NEEDS_THE_HOST = {
     ("AD636", "good_final_state"),
     ("AD705", "bad"),
     ("AD705", "good"),
+    ("AD803", "bad"),
+    ("AD806", "bad_workers_start_in_each_pass"),
+    ("AD806", "good_workers_are_kept"),
+    ("AD806", "good_first_batch_is_slow"),
+    ("AD807", "bad"),
     *((rule.code, each.__name__) for rule in all_rules() if rule.code[:3] == "AD9" for each in (*rule.bad, *rule.good)),
 }
 """Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU,
-have workers make them, or ranks exchange them through gloo, as all of the family AD9xx do."""
+have workers make them, or ranks exchange them through gloo, as all of the family AD9xx do. For AD803 and
+AD807, torch has kernels on real devices that the stand-in lacks."""
 ON_IT = "from tests.stand_in import device as _\n"
 ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 
@@ -46,6 +52,32 @@ ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 def check(source: str, *, before: str = ON_IT) -> Report:
     """A program that has the device `stand_in`."""
     return check_program(before + dedent(source))
+
+
+# ------------------------------------------------------------------------------------------------------------- profiles
+
+
+def test_what_is_moved_to_the_device_is_a_part_of_an_iteration() -> None:
+    report = profile_program(
+        ON_IT
+        + dedent("""
+            import torch
+            from torch import nn
+
+            torch.manual_seed(0)
+            features, labels = torch.randn(256, 8), torch.randint(0, 3, (256,))
+            model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)).to("stand_in")
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+            for rows in torch.randint(256, (50, 32)):
+                optimizer.zero_grad()
+                found = model(features[rows].to("stand_in"))
+                nn.functional.cross_entropy(found, labels[rows].to("stand_in")).backward()
+                optimizer.step()
+        """)
+    )
+    assert report.profile is not None
+    lines = {part.activity: {line.rpartition(":")[2] for line in part.lines} for part in report.profile.parts}
+    assert lines["transfer"] == {"12", "13"}
 
 
 # ----------------------------------------------------------------------------------------------------- healthy programs
@@ -374,7 +406,7 @@ def _drawn(kind: str) -> list[object]:
 @pytest.mark.parametrize(("rule", "example"), _drawn("bad"))
 def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, example: Example) -> None:
     source = ALL_ON_IT + body_of(example)
-    report = check_program(source)
+    report = (profile_program if rule.profiles else check_program)(source)
     found = {(finding.code, finding.location.line) for finding in report.findings if finding.location}
     is_found = set(marks(source)) <= found
     assert is_found or rule.code in report.checks.skipped, summary(report)
@@ -383,7 +415,8 @@ def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, exampl
 
 @pytest.mark.parametrize(("rule", "example"), _drawn("good"))
 def test_a_healthy_example_is_healthy(rule: Rule, example: Example) -> None:
-    report = check_program(ALL_ON_IT + body_of(example))
+    look = profile_program if rule.profiles else check_program
+    report = look(ALL_ON_IT + body_of(example))
     assert not report.findings, summary(report)
     assert report.verdict != "not-judged", report.exit_reason
 

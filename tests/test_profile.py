@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
@@ -21,14 +26,19 @@ from autograd_doctor.events.efficiency import (
     CheckpointsTried,
     EvaluationTried,
     GraphMeasured,
+    ItemsReread,
     IterationTimed,
     LineCost,
     LinesMeasured,
     MemoryBudgeted,
+    OptimizerTried,
+    PassTimed,
     Peak,
     Spent,
+    WorkersKept,
 )
 from autograd_doctor.events.run import RecordingStarted
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
@@ -38,14 +48,18 @@ from autograd_doctor.reading.forward_modes import compared as compared_modes
 from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
 from autograd_doctor.reading.graph_structure import depth_of, nodes_of
+from autograd_doctor.reading.optimizer_ways import obstacle as ways_obstacle
+from autograd_doctor.reading.optimizer_ways import tried as ways_tried
+from autograd_doctor.reading.repeated_items import reread
 from autograd_doctor.reading.trials import Undecided
-from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
+from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch, seconds_with_kept_workers
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.curve_line import curve_line
 from autograd_doctor.renderers.profile_tables import pace, tables
 from autograd_doctor.report import to_json
 from autograd_doctor.rules import rule_called
+from autograd_doctor.rules.efficiency import data_bound, slow_optimizer_step
 from autograd_doctor.run_course import Series
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import as_reported, blocks_of, code_for, offers, on_the_front, predictions
@@ -198,6 +212,24 @@ def test_a_line_that_runs_in_several_modules_is_one() -> None:
     assert found is not None
     (line,) = found.lines
     assert (line.line, line.calls, line.forward, line.backward, line.saved) == ("m.py:3", 2.0, 4.0, 6.0, 8.0)
+
+
+def test_loaders_are_told_by_line_and_by_who_reads() -> None:
+    passes = [
+        PassTimed(Location("t.py", 3), loader=0, workers=2, kept=False, batches=4, start=start, wait=wait)
+        for start, wait in ((0.5, 0.25), (0.5, None))
+    ]
+    validation = PassTimed(Location("t.py", 9), loader=1, workers=0, kept=False, batches=1, start=2.0)
+    found = profile(_trace(_timed(1.0), *passes, validation), _line)
+    assert found is not None
+    assert [(each.line, each.workers, each.passes, each.start.median) for each in found.loaders] == [
+        ("t.py:3", 2, 2, 0.5),
+        ("t.py:9", 0, 1, 2.0),
+    ]
+    assert next(iter(tables(found))).notes == [
+        "t.py:3 is read by 2 workers: a batch is waited for 250 ms, the first of a pass 500 ms",
+        "t.py:9 is read by the process that trains: the first of a pass 2 s",
+    ]
 
 
 # --------------------------------------------------------------------------------------------------------------- bytes
@@ -424,13 +456,135 @@ def test_what_workers_cannot_read_is_not_tried() -> None:
         seconds_of_a_batch(DataLoader(Fails(), batch_size=2), 1, 1.0, 0.0)
 
 
+def test_workers_that_are_kept_read_other_samples_in_each_pass() -> None:
+    class Notes(_Numbers):
+        def __getitem__(self, index: int) -> int:
+            assert index not in _seen
+            _seen.add(index)
+            return index
+
+        def __len__(self) -> int:
+            return 100
+
+    _seen: set[int] = set()
+    loader = DataLoader(Notes(), batch_size=3, num_workers=1)
+    found = seconds_with_kept_workers(loader, 60.0)
+    assert len(found) == 5
+    assert all(0 < each < 5 for each in found)
+    assert len(seconds_with_kept_workers(loader, 0.0)) == 2
+    assert _seen == set()
+
+
+def _passes(*starts: float, **others: Any) -> list[PassTimed]:
+    """One after another at one line; the first of all is among them."""
+    return [
+        PassTimed(
+            **{
+                "location": Location("t.py", 3), "loader": 0, "workers": 2, "kept": False, "batches": 8, "start": start,
+                "since": None if not number else 2.0, **{name: value[number] for name, value in others.items()},
+            }
+        )
+        for number, start in enumerate(starts)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("passes", "said"),
+    [
+        (_passes(1.0, 1.0, 1.0), "add `persistent_workers=True`"),
+        (_passes(1.0, 1.0, 1.0, loader=[0, 1, 2], kept=[True] * 3), "build the loader once"),
+        (_passes(1.0, 1.0), None),
+        (_passes(1.0, 1.0, 1.0, kept=[True] * 3), None),
+        (_passes(1.0, 1.0, 1.0, since=[None, 50.0, 50.0]), None),
+        (_passes(0.05, 0.05, 0.05, since=[None, 0.1, 0.1]), None),
+        (_passes(1.0, 0.02, 1.0), None),
+        (_passes(1.0, 1.0, 1.0, workers=[0] * 3), None),
+    ],
+    ids=["anew", "another loader", "once", "kept", "a trifle", "next to nothing", "noise", "no workers"],
+)
+def test_workers_that_start_in_each_pass_are_told(passes: list[PassTimed], said: str | None) -> None:
+    kept = WorkersKept(location=Location("t.py", 3), ready=[0.01, 0.02, 0.03])
+    found = list(data_bound.examine(_trace(*passes, kept), data_bound.RULE.defaults))
+    assert [said is not None and said in each.help for each in found] == [True] * (said is not None)
+
+
+def test_the_start_of_workers_is_no_waiting_for_data_beside() -> None:
+    """Of iterations in which workers started only the start is told."""
+    starting = [_timed(1.0, spent=[Spent("data", 0.9), Spent("forward", 0.1)], starts=1) for _ in range(20)]
+    others = [_timed(1.0, spent=[Spent("forward", 1.0)]) for _ in range(20)]
+    assert list(data_bound.examine(_trace(*starting, *others), data_bound.RULE.defaults)) == []
+
+
+class _Read(Dataset[Any]):
+    """Of five samples; only workers may read them."""
+
+    def __init__(self, of: Callable[[int], Any]) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, index: int) -> Any:
+        assert torch.utils.data.get_worker_info() is not None
+        return self._of(index)
+
+
+_GENERATOR = torch.Generator().manual_seed(0)
+
+
+@pytest.mark.parametrize(
+    ("of", "same"),
+    [
+        (lambda index: {"x": torch.full((3,), float("nan")), "y": [numpy.ones(2), (index, "text")]}, True),
+        (lambda index: torch.rand(2), False),
+        (lambda index: numpy.random.rand(2), False),
+        (lambda index: index if random.random() < 2 else -1, False),
+        (lambda index: torch.rand(2, generator=_GENERATOR), False),
+        (lambda index: time.perf_counter(), False),
+        (lambda index: object(), False),
+    ],
+    ids=["same", "torch", "numpy", "no difference yet", "a generator of its own", "time", "unknown"],
+)
+def test_samples_that_are_the_same_each_time(of: Callable[[int], Any], same: bool) -> None:
+    before = torch.random.get_rng_state(), random.getstate(), _GENERATOR.get_state()
+    found = reread(DataLoader(_Read(of), batch_size=2), 1.0, 0.0)
+    assert [each.same for each in found] == [same] * 4
+    assert torch.equal(before[0], torch.random.get_rng_state())
+    assert torch.equal(before[2], _GENERATOR.get_state())
+    assert before[1] == random.getstate()
+
+
+def test_the_bytes_of_a_sample_are_told_and_a_sample_that_cannot_be_read_is_none() -> None:
+    assert {each.bytes for each in reread(DataLoader(_Read(lambda _: (torch.ones(3), 1))), 1.0, 0.0)} == {12}
+    with pytest.raises(Undecided, match="ZeroDivisionError"):
+        reread(DataLoader(_Read(lambda _: 1 / 0)), 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({}, True),
+        ({"same": 7}, False),
+        ({"samples": 3, "same": 3}, False),
+        ({"again": 0.1}, False),
+        ({"first": 0.1}, False),
+    ],
+    ids=["same", "one differs", "few", "kept already", "others take the time"],
+)
+def test_what_is_read_again_in_each_pass_is_told(other: dict[str, Any], said: bool) -> None:
+    told = {"samples": 8, "same": 8, "first": 1.0, "again": 1.0, "waited": 1.0, "bytes": 1024, "of": 2048, **other}
+    waiting = [_timed(1.0, spent=[Spent("data", 0.6), Spent("forward", 0.4)]) for _ in range(12)]
+    (found,) = data_bound.examine(_trace(*waiting, ItemsReread(location=None, **told)), data_bound.RULE.defaults)
+    assert ("it is the same for a sample in each pass" in found.help) is said
+    assert any("2.0 MiB" in note for note in found.notes) is said
+
+
 class _Stream(IterableDataset[int]):
     def __iter__(self) -> Any:
         return iter(range(3))
 
 
 def test_loaders_of_which_workers_are_not_tried() -> None:
-    assert obstacle(DataLoader(_Numbers(), num_workers=1)) == "it has workers"
     assert "does not say in advance" in obstacle(DataLoader(_Stream()))
     assert "does not say in advance" in obstacle(DataLoader(_Numbers(), batch_sampler=[[0, 1]]))
 
@@ -560,6 +714,161 @@ def test_what_was_tried_of_an_evaluation_is_told_below_the_times() -> None:
         "250 ms under inference_mode"
     ]
     assert found.evaluations[0].met == "train.py:3"
+
+
+# ----------------------------------------------------------------------------------------------------------- optimizers
+
+
+def _stepped(kind: Any, **options: Any) -> torch.optim.Optimizer:
+    """After a few steps, with the last gradients."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    weights = [{"params": model[0].parameters()}, {"params": model[2].parameters(), "weight_decay": 0.1}]
+    optimizer: torch.optim.Optimizer = kind(weights, lr=0.01, **options)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).mean().backward()
+        optimizer.step()
+    return optimizer
+
+
+def _held(optimizer: torch.optim.Optimizer) -> list[Any]:
+    """Bits of all that it holds."""
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    state = [value for each in parameters for value in optimizer.state[each].values() if value is not None]
+    return [each.tolist() for each in (*parameters, *(each.grad for each in parameters), *state)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (torch.optim.Adam, {}),
+        (torch.optim.Adam, {"amsgrad": True, "maximize": True}),
+        (torch.optim.AdamW, {}),
+        (torch.optim.SGD, {}),
+        (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
+        (torch.optim.Adagrad, {}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else value.__name__,
+)
+def test_other_ways_of_an_optimizer_step_to_the_same_weights(kind: Any, options: dict[str, Any]) -> None:
+    optimizer = _stepped(kind, **options)
+    before, random_numbers = _held(optimizer), torch.random.get_rng_state()
+    assert not ways_obstacle(optimizer)
+    plain, *others = ways_tried(optimizer, 0.0)
+    assert [each.option for each in others] == ["fused", "foreach"]
+    assert all(each.differs < 1e-4 for each in others)
+    assert len(plain.seconds) == len(others[0].seconds) == 8
+    assert _held(optimizer) == before
+    assert torch.equal(torch.random.get_rng_state(), random_numbers)
+
+
+def test_a_way_that_computes_something_else_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["torch.optim.sgd"], "_fused_sgd", lambda *args, **kwargs: None)
+    _, fused, foreach = ways_tried(_stepped(torch.optim.SGD), 0.0)
+    assert (fused.differs, foreach.differs) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-4))
+
+
+def test_no_hook_is_called_by_a_trial() -> None:
+    called: list[object] = []
+    hook = register_optimizer_step_pre_hook(lambda *_: called.append(1))
+    try:
+        optimizer = _stepped(torch.optim.Adam)
+        count = len(called)
+        ways_tried(optimizer, 0.0)
+    finally:
+        hook.remove()
+    assert len(called) == count
+
+
+def test_a_way_that_torch_refuses_is_left_out() -> None:
+    """A rate that is a tensor goes with the fused way alone."""
+    optimizer = _stepped(torch.optim.Adam)
+    for group in optimizer.param_groups:
+        group["lr"] = torch.tensor(0.01)
+    assert [each.option for each in ways_tried(optimizer, 0.0)] == ["", "fused"]
+
+
+class _Own(torch.optim.Adam):
+    pass
+
+
+def _hooked() -> torch.optim.Optimizer:
+    optimizer = _stepped(torch.optim.Adam)
+    optimizer.register_step_post_hook(lambda *_: None)
+    return optimizer
+
+
+def _cleared() -> torch.optim.Optimizer:
+    optimizer = _stepped(torch.optim.Adam)
+    optimizer.zero_grad()
+    return optimizer
+
+
+def _differentiable() -> torch.optim.Optimizer:
+    optimizer = _stepped(torch.optim.Adam)
+    optimizer.param_groups[1]["differentiable"] = True
+    return optimizer
+
+
+def _sparse() -> torch.optim.Optimizer:
+    embedding = nn.Embedding(4, 2, sparse=True)
+    embedding(torch.tensor([1])).sum().backward()
+    return torch.optim.SGD(embedding.parameters())
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "reason"),
+    [
+        (lambda: _stepped(_Own), "the program's own"),
+        (_hooked, "hooks"),
+        (lambda: _stepped(torch.optim.Adam, fused=True), "no other way"),
+        (lambda: torch.optim.LBFGS(nn.Linear(1, 1).parameters()), "no other way"),
+        (_cleared, "no gradients"),
+        (_sparse, "sparse"),
+        (_differentiable, "differentiable"),
+    ],
+    ids=["subclass", "hooks", "fused", "LBFGS", "cleared", "sparse", "differentiable"],
+)
+def test_optimizers_that_are_left_alone(optimizer: Any, reason: str) -> None:
+    assert reason in ways_obstacle(optimizer())
+
+
+def _stepping(**other: Any) -> list[Any]:
+    """Iterations of 10 ms, of which 4 ms are a step, that takes a quarter of that by the other way."""
+    where = Location("t.py", 9)
+    told = {"optimizer": 0, "parameters": 8, "option": "fused", "before": [0.004] * 8, "after": [0.001] * 8}
+    spent = [Spent("optimizer", 0.004, where), Spent("forward", 0.006)]
+    timed = [_timed(0.01, spent=spent) for _ in range(12)]
+    return [*timed, OptimizerTried(location=where, **{**told, **other})]
+
+
+@pytest.mark.parametrize(
+    ("happened", "said"),
+    [
+        (_stepping(), True),
+        (_stepping(after=[0.001, 0.005] * 4), False),
+        (_stepping(after=[0.0033] * 8), False),
+        (_stepping(before=[0.0004] * 8, after=[0.0001] * 8), False),
+        (_stepping(differs=0.1), False),
+        (_stepping()[4:], False),
+    ],
+    ids=["faster", "within the noise", "hardly faster", "next to nothing", "other weights", "too few"],
+)
+def test_a_step_that_torch_could_take_faster_is_told(happened: list[Any], said: bool) -> None:
+    built = OptimizerBuilt(optimizer=0, name="opt", kind="Adam", location=Location("t.py", 2), groups=[])
+    found = list(slow_optimizer_step.examine(_trace(built, *happened), slow_optimizer_step.RULE.defaults))
+    assert [each.location for each in found] == [Location("t.py", 2)] * said
+    assert all("`torch.optim.Adam(…, fused=True)`" in each.help for each in found)
+
+
+def test_the_faster_way_is_told_first_and_the_place_of_the_step_where_no_other_is_known() -> None:
+    happened = _stepping()
+    slower = replace(happened[-1], option="foreach", after=[0.002] * 8)
+    (found,) = slow_optimizer_step.examine(_trace(*happened, slower), slow_optimizer_step.RULE.defaults)
+    assert "with `fused=True` it takes 0.25 times as long" in found.message
+    assert found.location == Location("t.py", 9)
+    assert any("with `foreach=True`: 0.5 times as long" in note for note in found.notes)
 
 
 # ------------------------------------------------------------------------------------------------------------ comparing

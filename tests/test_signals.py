@@ -815,7 +815,7 @@ def test_loaders():
         assert len(list(data)) == 3
         lengths = heard.names.count("length_asked")
         names = [name for name in heard.names if name not in ("length_asked", "indexed")]
-        assert names == ["began", *["asked", "drawn"] * 3, "asked", "exhausted"]
+        assert names == ["pass_asked", "began", *["asked", "drawn"] * 3, "asked", "exhausted"]
         assert heard.names.count("indexed") == 3
         assert heard[0][1].loader is data
         heard.signals.loaders.asked.connect(lambda call: setattr(call, "stop", True), owner="test", order=1)
@@ -836,6 +836,31 @@ def test_fetches():
     assert [call.index for name, call in heard if name == "ended"] == [[0, 1], [2, 3]]
     assert all(call.batch is batch for (_, call), batch in zip(heard[1::2], batches, strict=True))
     assert heard[0][1].dataset is data.dataset
+
+
+def test_moves() -> None:
+    """To a device that is always there."""
+    here, there = torch.ones(2), torch.ones(2, device="meta")
+    with Heard("moves") as heard:
+        here.to(torch.float64)
+        here.to("cpu", non_blocking=True)
+        here.copy_(torch.ones(2))
+        assert torch.Tensor.to is torch._C.TensorBase.to
+        assert heard.names == []
+        assert (
+            here.to("meta").device == here.to(there).device == here.to(device="meta", copy=True).device == there.device
+        )
+        there.copy_(here)
+        with pytest.raises(NotImplementedError):
+            there.to("cpu")
+        with pytest.raises(RuntimeError):
+            here.to("nowhere")
+        nn.Linear(2, 1).to("meta")
+        with heard.signals.guard.looking():
+            here.to("meta")
+    assert heard.names == ["began", "ended"] * 5
+    assert [call.tensor is there for name, call in heard if name == "ended"] == [False, False, False, True, True]
+    assert heard[-1][1].raised
 
 
 def test_batches_are_handed_on() -> None:

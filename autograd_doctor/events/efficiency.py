@@ -10,13 +10,13 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 
 Activity = Literal[
-    "data", "forward", "no-grad forward", "loss", "backward", "clipping", "optimizer", "zeroing", "evaluation",
-    "checkpoint", "synchronisation", "rest",
+    "data", "transfer", "forward", "no-grad forward", "loss", "backward", "clipping", "optimizer", "zeroing",
+    "evaluation", "checkpoint", "synchronisation", "rest",
 ]  # fmt: skip
 """What a program is doing.
 
-loss: whatever it does between the forward that learns and the backward. synchronisation: the host asks for a value that
-an accelerator is still to compute.
+transfer: to another device. loss: whatever it does between the forward that learns and the backward. synchronisation:
+the host asks for a value that an accelerator is still to compute.
 """
 
 BESIDE: frozenset[Activity] = frozenset({"evaluation", "checkpoint"})
@@ -40,7 +40,8 @@ class IterationTimed(Event, frozen=True):
 
     samples, tokens: of the batches that the program drew, or gave to the first module, 0 where they do not tell.
     waited: an accelerator was waited for after each activity, so that the parts are known, and the whole is longer than
-    else. recorded: operations were being recorded in it, which takes time of the program's own as well.
+    else. recorded: operations were being recorded in it, which takes time of the program's own as well. starts: passes
+    that began in it, over loaders with workers.
     """
 
     seconds: float
@@ -49,6 +50,7 @@ class IterationTimed(Event, frozen=True):
     tokens: int = 0
     waited: bool = False
     recorded: bool = False
+    starts: int = 0
 
 
 class ModuleTime(Struct, frozen=True):
@@ -203,6 +205,71 @@ class EvaluationTried(Event, frozen=True):
     by: str = ""
 
 
+class OptimizerTried(Event, frozen=True):
+    """A step of an optimizer by one of torch's other ways, on copies of its parameters, gradients and state.
+
+    optimizer: its number; parameters: how many it holds. option: of its constructor, `fused` or `foreach`. before,
+    after: seconds of a step as it is, and with the option, in as many alternating runs. differs: how far the weights
+    were apart after one step, relative to the largest change. location: where it steps.
+    """
+
+    optimizer: int
+    parameters: int
+    option: str
+    before: list[float]
+    after: list[float]
+    differs: float = 0.0
+    location: Location | None = None
+
+
+class ItemsReread(Event, frozen=True):
+    """Samples of the data set of a loader were read twice, by a worker.
+
+    samples: how many; same: of these the same to the last bit, without a random number. first, again: the median
+    seconds of a sample the first time, and the second; waited: those that the program waits for one. bytes: of the
+    tensors in one, on average; of: samples in the data set. location: where batches are asked for.
+    """
+
+    location: Location | None
+    samples: int
+    same: int
+    first: float
+    again: float
+    waited: float
+    bytes: int
+    of: int
+
+
+class PassTimed(Event, frozen=True):
+    """A pass of the program over a loader, to its end, or to where the program began the next one at the same line.
+
+    loader: its number. workers: how many read for it, 0 where the program does. kept: they outlive the pass. batches:
+    how many were drawn. start: seconds from asking for the pass to its first batch; wait: the median of those that the
+    program waited for another one, None without any. since: seconds from asking for the pass before at this line to
+    asking for this one, None in the first.
+    """
+
+    location: Location | None
+    loader: int
+    workers: int
+    kept: bool
+    batches: int
+    start: float
+    wait: float | None = None
+    since: float | None = None
+
+
+class WorkersKept(Event, frozen=True):
+    """The data set of a loader was read by as many workers as it has, which were kept from one pass to the next.
+
+    ready: seconds from asking for a pass, with workers that are there already, to its first batch. location: where the
+    program asks for passes.
+    """
+
+    location: Location | None
+    ready: list[float]
+
+
 class WorkersTried(Event, frozen=True):
     """The data set of a loader was read by workers for a moment.
 
@@ -225,6 +292,10 @@ PROFILED: tuple[type[Event], ...] = (
     CheckpointsTried,
     AttentionTried,
     EvaluationTried,
+    OptimizerTried,
     WorkersTried,
+    ItemsReread,
+    PassTimed,
+    WorkersKept,
 )
 """What is measured for a profile."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
@@ -18,12 +19,12 @@ _FEWEST, _MOST = 6, 40
 """Batches that are timed, after those that the workers begin with."""
 _PATIENCE = 20
 """Seconds to wait for one batch."""
+_FEWEST_PASSES, _MOST_PASSES = 2, 5
+"""With workers that are kept, after the first, in which they start."""
 
 
 def obstacle(loader: DataLoader[Any]) -> str:
     """Why workers cannot be tried for a loader; "" where nothing stands in the way."""
-    if loader.num_workers:
-        return "it has workers"
     if is_a(loader.dataset, IterableDataset) or type(loader.batch_sampler) is not BatchSampler:
         return "it does not say in advance what a batch consists of"
     if "fork" not in multiprocessing.get_all_start_methods():
@@ -32,16 +33,20 @@ def obstacle(loader: DataLoader[Any]) -> str:
 
 
 class _Batches:
-    """The first batches in the order of the data set, round and round: reading decides, not which samples."""
+    """The batches that come next in the order of the data set, round and round: reading decides, not which samples."""
 
-    def __init__(self, samples: int, size: int, count: int) -> None:
-        self._samples = samples
-        self._size = size
+    def __init__(self, loader: DataLoader[Any], count: int) -> None:
+        dataset: Any = loader.dataset
+        self._samples = max(1, len(dataset))
+        self._size = loader.batch_size or 1
         self._count = count
+        self._drawn = 0
 
     def __iter__(self) -> Iterator[list[int]]:
-        for batch in range(self._count):
-            yield [(batch * self._size + position) % self._samples for position in range(self._size)]
+        for _ in range(self._count):
+            first = self._size * self._drawn
+            self._drawn += 1
+            yield [(first + position) % self._samples for position in range(self._size)]
 
     def __len__(self) -> int:
         return self._count
@@ -55,31 +60,58 @@ def seconds_of_a_batch(loader: DataLoader[Any], workers: int, alone: float, budg
     """
     timed = max(_FEWEST, min(_MOST, int(budget * workers / max(alone, 1e-6))))
     ahead = 2 * workers + 1
+    with _read_by(loader, workers, ahead + timed) as tried:
+        batches = iter(tried)
+        for _ in range(ahead):
+            next(batches)
+        began = CLOCK.perf_counter()
+        for _ in range(timed):
+            next(batches)
+        return (CLOCK.perf_counter() - began) / timed
+
+
+def seconds_with_kept_workers(loader: DataLoader[Any], budget: float) -> list[float]:
+    """From asking for a pass to its first batch, if the workers of the loader were there already, in several passes.
+
+    Each reads other samples, so that none is read from a cache that the program would not find. budget: seconds after
+    which no further pass begins, but for the fewest. Raises `Undecided` where the workers fail.
+    """
+    found: list[float] = []
+    with _read_by(loader, loader.num_workers, loader.num_workers, kept=True) as tried:
+        began = CLOCK.perf_counter()
+        _until_the_first(tried)
+        while len(found) < _MOST_PASSES:
+            if len(found) >= _FEWEST_PASSES and CLOCK.perf_counter() - began >= budget:
+                break
+            found.append(_until_the_first(tried))
+    return found
+
+
+def _until_the_first(tried: DataLoader[Any]) -> float:
+    began = CLOCK.perf_counter()
+    batches = iter(tried)
+    next(batches)
+    took = CLOCK.perf_counter() - began
+    for _ in batches:
+        pass
+    return took
+
+
+@contextmanager
+def _read_by(loader: DataLoader[Any], workers: int, batches: int, *, kept: bool = False) -> Iterator[DataLoader[Any]]:
+    """A block in which the data set of a loader is read by other workers, so many batches in each pass."""
     with unnoticed():
         tried: DataLoader[Any] = DataLoader(
             loader.dataset,
-            batch_sampler=_Batches(_length(loader), loader.batch_size or 1, ahead + timed),
+            batch_sampler=_Batches(loader, batches),
             num_workers=workers,
             collate_fn=loader.collate_fn or default_collate,
             timeout=_PATIENCE,
             worker_init_fn=loader.worker_init_fn,
             multiprocessing_context="fork",
+            persistent_workers=kept,
         )
         try:
-            return _timed(iter(tried), ahead, timed)
+            yield tried
         except Exception as error:
             raise Undecided(f"workers fail: {type(error).__name__}") from None
-
-
-def _length(loader: DataLoader[Any]) -> int:
-    dataset: Any = loader.dataset
-    return max(1, len(dataset))
-
-
-def _timed(batches: Iterator[Any], ahead: int, timed: int) -> float:
-    for _ in range(ahead):
-        next(batches)
-    began = CLOCK.perf_counter()
-    for _ in range(timed):
-        next(batches)
-    return (CLOCK.perf_counter() - began) / timed

@@ -11,6 +11,7 @@ from autograd_doctor.profiling import (
     CodeLine,
     EvaluationModes,
     GraphSize,
+    LoaderRead,
     Measured,
     Memory,
     Part,
@@ -81,7 +82,7 @@ def _time_table(profile: Profile) -> Table:
         ["", "time", "share", "lines"],
         [_part(part, profile.seconds.median) for part in parts],
         [part.share for part in parts],
-        [*map(_beside, profile.beside), *map(_evaluation, profile.evaluations)],
+        [*map(_beside, profile.beside), *map(_loader, profile.loaders), *map(_evaluation, profile.evaluations)],
         has_words=True,
     )
 
@@ -120,6 +121,12 @@ def _evaluation(tried: EvaluationModes) -> str:
         f"tried: a forward of {tried.module} in evaluation takes {_time(tried.recording.median)} with gradients{kept}, "
         f"{_time(tried.no_grad.median)} under no_grad, {_time(tried.inference_mode.median)} under inference_mode"
     )
+
+
+def _loader(read: LoaderRead) -> str:
+    by = plural(read.workers, "worker") if read.workers else "the process that trains"
+    waits = f"a batch is waited for {_time(read.wait.median)}, " if read.wait is not None else ""
+    return f"{read.line} is read by {by}: {waits}the first of a pass {_time(read.start.median)}"
 
 
 def _module(same: Alike) -> list[str]:

@@ -21,6 +21,7 @@ from autograd_doctor.signals.hooks import Hooks
 from autograd_doctor.signals.loaders import Loaders
 from autograd_doctor.signals.loads import Loads
 from autograd_doctor.signals.modules import ModuleCalls, TrainModes
+from autograd_doctor.signals.moves import Moves
 from autograd_doctor.signals.operations import Operations
 from autograd_doctor.signals.optimizers import Clearing, OptimizersBuilt, OptimizerSteps
 from autograd_doctor.signals.reads import GradientReads, ValueReads
@@ -58,6 +59,7 @@ class Signals:
         self.schedulers = Schedulers(guard)
         self.loaders = Loaders(guard)
         self.fetches = Fetches(guard)
+        self.moves = Moves(guard)
         self.hooks = Hooks(guard)
         self.states = States(guard)
         self.loads = Loads(guard)

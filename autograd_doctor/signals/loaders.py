@@ -20,6 +20,13 @@ Loader = DataLoader[Any]
 
 
 @dataclass(eq=False, slots=True)
+class PassAsked:
+    """The program asks a loader for an iterator, which may start workers."""
+
+    loader: Loader
+
+
+@dataclass(eq=False, slots=True)
 class PassBegan:
     """The program asked a loader for an iterator."""
 
@@ -58,14 +65,15 @@ class LengthAsked:
 
 
 class Loaders(Seam):
-    """`built`, and `chosen` for a part of a data set; `began` with a pass; `asked`, then `drawn` or `exhausted` for
-    each batch; `indexed`, from before a pass began; `length_asked`.
+    """`built`, and `chosen` for a part of a data set; `pass_asked`, then `began` with a pass; `asked`, then `drawn` or
+    `exhausted` for each batch; `indexed`, from before a pass began; `length_asked`.
     """
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
         self.built: Signal[Loader] = Signal(guard, self)
         self.chosen: Signal[Subset[Any]] = Signal(guard, self)
+        self.pass_asked: Signal[PassAsked] = Signal(guard, self)
         self.began: Signal[PassBegan] = Signal(guard, self)
         self.asked: Signal[BatchAsked] = Signal(guard, self)
         self.drawn: Signal[BatchAsked] = Signal(guard, self)
@@ -84,6 +92,7 @@ class Loaders(Seam):
     def _iterating(self, original: Callable[[Loader], _BaseDataLoaderIter]) -> Callable[[Loader], _BaseDataLoaderIter]:
         @wraps(original)
         def __iter__(loader: Loader) -> _BaseDataLoaderIter:  # noqa: N807
+            self.pass_asked.send(PassAsked(loader))
             iterator = original(loader)
             self.began.send(PassBegan(loader, iterator))
             return iterator

@@ -16,6 +16,7 @@ from autograd_doctor.events.efficiency import (
     LinesMeasured,
     MemoryBudgeted,
     ModulesTimed,
+    PassTimed,
     Spent,
 )
 from autograd_doctor.events.run import RecordingStarted
@@ -25,6 +26,7 @@ from autograd_doctor.profiling import (
     CodeLine,
     EvaluationModes,
     GraphSize,
+    LoaderRead,
     Measured,
     Memory,
     ModuleCost,
@@ -96,6 +98,7 @@ def profile(trace: Trace, line: Line) -> Profile | None:
         parts=_parts(split(timed), line),
         beside=list(_beside(trace.of(IterationTimed), line)),
         waiting=_waiting([each for each in timed if not each.waited], line),
+        loaders=list(_loaders(trace.of(PassTimed), line)),
         modules=list(_modules(trace)),
         lines=[_line(cost, line) for each in costs for cost in _joined(each.lines)],
         memory=next((_memory(budget, line) for budget in trace.of(MemoryBudgeted)), None),
@@ -195,6 +198,16 @@ def _evaluation(tried: EvaluationTried, line: Line) -> EvaluationModes:
         Measured.ratio(*tried.inference),
         line(tried.met) if tried.by else "",
     )
+
+
+def _loaders(passes: Sequence[PassTimed], line: Line) -> Iterator[LoaderRead]:
+    by_line: defaultdict[tuple[str, int], list[PassTimed]] = defaultdict(list)
+    for each in passes:
+        by_line[line(each.location), each.workers].append(each)
+    for (where, workers), found in by_line.items():
+        waits = [each.wait for each in found if each.wait is not None]
+        start = Measured.of([each.start for each in found])
+        yield LoaderRead(where, workers, len(found), start, Measured.of(waits) if waits else None)
 
 
 def _modules(trace: Trace) -> Iterator[ModuleCost]:

@@ -216,6 +216,38 @@ def test_the_host_waits_where_a_value_is_asked_for_if_nothing_else_waits(monkeyp
         assert [part.times for part in each.spent if part.activity == "synchronisation"] == [2]
 
 
+def _trains_with_transfers(monkeypatch: pytest.MonkeyPatch, accelerator: str | None) -> dict[str, float]:
+    """Labels are moved while the loss is computed, which takes a second where somebody looks."""
+    monkeypatch.setattr(iteration_times, "accelerator_in_use", lambda: accelerator)
+    monkeypatch.setattr(iteration_times, "wait_for_accelerator", lambda: None)
+
+    def second(_: object) -> None:
+        takes(1.0)
+
+    with watched() as events:
+        model, moves = Slow(4, 1), events.session.signals.moves
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        for step in range(STEPS):
+            if step == 2 and moves.began:
+                moves.began.connect(second, owner="test", order=1e9)
+            prediction = model(torch.ones(8, 4))
+            takes(0.5)
+            torch.ones(8).to("meta")
+            takes(0.5)
+            prediction.mean().backward()
+            optimizer.step()
+        moves.began.disconnect(second)
+    return spent([each for each in events.of(IterationTimed) if each.waited == (accelerator is not None)][-1])
+
+
+def test_what_is_moved_to_another_device_is_a_part_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _trains_with_transfers(monkeypatch, "cuda") == {"forward": 2.0, "loss": 1.0, "transfer": 1.0}
+
+
+def test_nobody_looks_for_transfers_without_another_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _trains_with_transfers(monkeypatch, None) == {"forward": 2.0, "loss": 1.0}
+
+
 def test_micro_batches_are_one_iteration_and_two_optimizers_are() -> None:
     with watched() as events:
         one, other = Slow(4, 1), Slow(4, 1)

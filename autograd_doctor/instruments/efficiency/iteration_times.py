@@ -24,8 +24,9 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.clipping import ClipCall
 from autograd_doctor.signals.guard import LookClock
-from autograd_doctor.signals.loaders import BatchAsked
+from autograd_doctor.signals.loaders import BatchAsked, PassAsked, PassBegan
 from autograd_doctor.signals.modules import ModuleCall
+from autograd_doctor.signals.moves import MoveCall
 from autograd_doctor.signals.optimizers import ClearCall, StepCall
 from autograd_doctor.signals.reads import Wait
 from autograd_doctor.signals.saves import SaveCall
@@ -37,8 +38,9 @@ _MOST_STEPS = 8
 """Of other optimizers, or at other lines, before another one marks where an iteration ends."""
 
 _WHOLE = frozenset({"forward", "no-grad forward", "evaluation", "backward"})
-_WITHIN_LOSS = frozenset({"loss", "zeroing", "synchronisation"})
-"""After which the loss may still be computed: gradients are often cleared right before the backward, losses told."""
+_WITHIN_LOSS = frozenset({"loss", "zeroing", "transfer", "synchronisation"})
+"""After which the loss may still be computed: gradients are often cleared right before the backward, labels moved to
+the device, losses told."""
 
 
 @dataclass(eq=False)
@@ -57,7 +59,8 @@ class Iteration:
     waits: an accelerator is waited for wherever one activity gives way to another. split: its parts are known, as they
     are without an accelerator. times: how often each of them began. recorded: operations were signalled in it. usual:
     what is done in more than half of all iterations up to it. typical: nothing was evaluated or saved in it, unless
-    that is usual. given: what the module that learned first was called with.
+    that is usual. given: what the module that learned first was called with. starts: passes
+    that began in it, over loaders with workers.
     """
 
     waits: bool = False
@@ -68,6 +71,7 @@ class Iteration:
     drawn: list[tuple[int, int]] = field(default_factory=list)
     given: list[tuple[int, int]] = field(default_factory=list)
     recorded: bool = False
+    starts: int = 0
     first: nn.Module | None = None
     usual: frozenset[Activity] = frozenset()
 
@@ -119,6 +123,8 @@ class IterationTimes(Instrument):
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
+        self.listen(signals.loaders.pass_asked, self._pass_asked, bare=True)
+        self.listen(signals.loaders.began, self._pass_began, bare=True)
         self.listen(signals.loaders.asked, self._asked, bare=True)
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(signals.loaders.exhausted, self._exhausted, bare=True)
@@ -162,6 +168,13 @@ class IterationTimes(Instrument):
         return self._clock.seconds()
 
     # ------------------------------------------------------------------------------------------------- what is done
+
+    def _pass_asked(self, asked: PassAsked) -> None:
+        self._now.starts += bool(asked.loader.num_workers)
+        self._begin("data", asked.loader)
+
+    def _pass_began(self, began: PassBegan) -> None:
+        self._end(began.loader)
 
     def _asked(self, asked: BatchAsked) -> None:
         self._begin("data", asked)
@@ -250,6 +263,12 @@ class IterationTimes(Instrument):
     def _clearing_ended(self, call: ClearCall) -> None:
         self._end(call)
 
+    def _transfer_began(self, call: MoveCall) -> None:
+        self._begin("transfer", call)
+
+    def _transfer_ended(self, call: MoveCall) -> None:
+        self._end(call)
+
     def _saving_began(self, call: SaveCall) -> None:
         self._begin("checkpoint", call)
 
@@ -316,7 +335,14 @@ class IterationTimes(Instrument):
 
     def _new_iteration(self, *, waits: bool) -> Iteration:
         is_remote = accelerator_in_use() is not None
+        if is_remote:
+            self._listen_to_transfers()
         return Iteration(waits and is_remote, waits or not is_remote, recorded=self._detail.full)
+
+    def _listen_to_transfers(self) -> None:
+        """Programs without another device have no need of it."""
+        self.listen(self._site.signals.moves.began, self._transfer_began, bare=True)
+        self.listen(self._site.signals.moves.ended, self._transfer_ended, bare=True)
 
     def _count(self, ended: Iteration) -> None:
         self.count += 1
@@ -340,6 +366,7 @@ class IterationTimes(Instrument):
                 tokens=sum(tokens for _, tokens in batches),
                 waited=ended.waits,
                 recorded=ended.recorded,
+                starts=ended.starts,
             )
         )
 

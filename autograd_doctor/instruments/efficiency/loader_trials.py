@@ -1,17 +1,18 @@
-"""What workers would do for a loader that the program waits for."""
+"""What workers would do for a loader that the program waits for, and whether it reads the same in each pass."""
 
 from __future__ import annotations
 
 import os
 from statistics import median
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from autograd_doctor.events.efficiency import WorkersTried
+from autograd_doctor.events.efficiency import ItemsReread, WorkersTried
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.repeated_items import reread
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
 from autograd_doctor.signals import Signals
@@ -22,14 +23,14 @@ _AFTER = 12
 _SHARE = 0.25
 """Of an iteration, below which nobody would try."""
 _SECONDS = 1.5
-"""For each number of workers."""
+"""For each number of workers, and to read samples twice."""
 _WORKERS = (2, 4)
 
 
 class LoaderTrials(Instrument):
     """Tries the loader that the last batch came from, once, between two iterations."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (WorkersTried,)
+    emits: ClassVar[tuple[type[Event], ...]] = (WorkersTried, ItemsReread)
 
     def __init__(self, site: Site, course: Course, iteration_times: IterationTimes) -> None:
         super().__init__(site)
@@ -63,23 +64,42 @@ class LoaderTrials(Instrument):
             self.detach()
 
     def _try(self, loader: Loader | None) -> None:
-        if loader is None or median(self._shares) < _SHARE or obstacle(loader):
+        if loader is None or loader.num_workers or median(self._shares) < _SHARE or obstacle(loader):
             return
         alone = median(self._waited)
+        try:
+            self._reread(loader, alone / (loader.batch_size or 1))
+            self._try_workers(loader, alone)
+        except Undecided as undecided:
+            self.limited(f"workers were not tried: {undecided}")
+
+    def _reread(self, loader: Loader, waited: float) -> None:
+        found = reread(loader, waited, _SECONDS)
+        dataset: Any = loader.dataset
+        self.emit(
+            ItemsReread(
+                step=self._course.steps,
+                location=locate(self._where),
+                samples=len(found),
+                same=sum(each.same for each in found),
+                first=median(each.first for each in found),
+                again=median(each.again for each in found),
+                waited=waited,
+                bytes=sum(each.bytes for each in found) // len(found),
+                of=len(dataset),
+            )
+        )
+
+    def _try_workers(self, loader: Loader, alone: float) -> None:
         for workers in _WORKERS:
             if workers > (os.cpu_count() or 1):
                 break
-            try:
-                took = seconds_of_a_batch(loader, workers, alone, _SECONDS)
-            except Undecided as undecided:
-                self.limited(f"workers were not tried: {undecided}")
-                return
             self.emit(
                 WorkersTried(
                     step=self._course.steps,
                     location=locate(self._where),
                     workers=workers,
                     before=alone,
-                    after=took,
+                    after=seconds_of_a_batch(loader, workers, alone, _SECONDS),
                 )
             )

@@ -20,9 +20,10 @@ _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 @dataclass(eq=False, slots=True)
 class MoveCall:
-    """A tensor, or what is copied into it, lies on another device."""
+    """A tensor, or what is copied into it, lies on another device. waits: until it has come home to the CPU."""
 
     tensor: torch.Tensor
+    waits: bool = False
     raised: bool = False
 
 
@@ -35,19 +36,19 @@ class Moves(CallSeam[MoveCall]):
     """
 
     def patch(self, patches: Patches) -> None:
-        for name, crosses in _CROSSES.items():
-            patches.replace(torch.Tensor, name, _Method(getattr_static(torch.Tensor, name), self, crosses))
+        for name, target in _TARGETS.items():
+            patches.replace(torch.Tensor, name, _Method(getattr_static(torch.Tensor, name), self, target))
 
 
 class _Method:
     """Stands before a method of torch, which the class itself still shows: function modes go by that."""
 
-    __slots__ = ("_crosses", "_original", "_seam")
+    __slots__ = ("_original", "_seam", "_target")
 
-    def __init__(self, original: Any, seam: Moves, crosses: Callable[..., bool]) -> None:
+    def __init__(self, original: Any, seam: Moves, target: Callable[..., torch.device | None]) -> None:
         self._original = original
         self._seam = seam
-        self._crosses = crosses
+        self._target = target
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
         method = self._original.__get__(tensor, kind)
@@ -59,39 +60,42 @@ class _Method:
         @wraps(method)
         def telling(*args: Any, **kwargs: Any) -> Any:
             with self._seam.guard.looking():
-                crosses = self._crosses(tensor, args, kwargs)
-            if not crosses:
+                target = self._target(tensor, args, kwargs)
+            if target is None:
                 return method(*args, **kwargs)
-            with self._seam.around(MoveCall(tensor)):
+            waits = target.type == "cpu" and not kwargs.get("non_blocking", False)
+            with self._seam.around(MoveCall(tensor, waits)):
                 return method(*args, **kwargs)
 
         return telling
 
 
-def _to(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _to(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
     """It takes a device, a dtype, or a tensor that has both. What torch would refuse is left to it."""
     wanted: Any = kwargs.get("device", kwargs.get("other", args[0] if args else None))
     if type(wanted) in _PLAIN_TENSORS:
-        return _is_elsewhere(tensor, wanted.device)
+        return _if_elsewhere(wanted.device, tensor)
     try:
-        return isinstance(wanted, str | int | torch.device) and _is_elsewhere(tensor, torch.device(wanted))
+        return _if_elsewhere(torch.device(wanted), tensor) if isinstance(wanted, str | int | torch.device) else None
     except RuntimeError:
-        return False
+        return None
 
 
-def _cuda(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    return tensor.device.type != "cuda"
+def _cuda(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
+    return _if_elsewhere(torch.device("cuda"), tensor)
 
 
-def _copied(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _copied(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
     source: Any = args[0] if args else kwargs.get("src")
-    return type(source) in _PLAIN_TENSORS and _is_elsewhere(tensor, source.device)
+    return _if_elsewhere(tensor.device, source) if type(source) in _PLAIN_TENSORS else None
 
 
-def _is_elsewhere(tensor: torch.Tensor, device: torch.device) -> bool:
-    """A device without an index is the one that is current."""
+def _if_elsewhere(device: torch.device, tensor: torch.Tensor) -> torch.device | None:
+    """A device, if the tensor is not there; one without an index is the one that is current."""
     here = tensor.device
-    return here.type != device.type or (device.index is not None and device.index != here.index)
+    is_here = here.type == device.type and device.index in (None, here.index)
+    return None if is_here else device
 
 
-_CROSSES: dict[str, Callable[..., bool]] = {"to": _to, "cuda": _cuda, "copy_": _copied}
+_TARGETS: dict[str, Callable[..., torch.device | None]] = {"to": _to, "cuda": _cuda, "copy_": _copied}
+"""Where a call takes a tensor, or what is copied into it, if that is another device."""

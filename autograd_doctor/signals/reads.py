@@ -6,7 +6,7 @@ Where values are on an accelerator, a read waits for it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import getattr_static
@@ -26,7 +26,7 @@ _VALUES = (
 )
 
 _WAITING = ("item", "tolist", "numpy", "cpu", "__array__", "__float__", "__format__", "__int__", "__repr__")
-_ONLY_WAITING = ("to", "nonzero", "__bool__", "__index__")
+_ONLY_WAITING = ("nonzero", "__bool__", "__index__")
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -143,8 +143,6 @@ class _Waiting(_Attribute):
 
     def _signalling(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self._name == "to" and not _goes_home(args, kwargs):
-                return method(*args, **kwargs)
             with self._seam.around(Wait(self._name)):
                 return method(*args, **kwargs)
 
@@ -156,12 +154,3 @@ def _is_remote(tensor: torch.Tensor) -> bool:
         return False
     with torch._C.DisableTorchFunction():
         return not tensor.is_cpu
-
-
-def _goes_home(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether `to` is asked for a tensor on the CPU, and to wait until it is there."""
-    wanted = args[0] if args else kwargs.get("device", kwargs.get("other"))
-    if isinstance(wanted, torch.Tensor):
-        return not _is_remote(wanted)
-    is_cpu = wanted == "cpu" or (isinstance(wanted, torch.device) and wanted.type == "cpu")
-    return is_cpu and not kwargs.get("non_blocking", False)

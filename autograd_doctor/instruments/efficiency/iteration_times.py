@@ -264,7 +264,7 @@ class IterationTimes(Instrument):
         self._end(call)
 
     def _transfer_began(self, call: MoveCall) -> None:
-        self._begin("transfer", call)
+        self._begin("synchronisation" if call.waits else "transfer", call)
 
     def _transfer_ended(self, call: MoveCall) -> None:
         self._end(call)

@@ -109,7 +109,10 @@ def _asked_of_accelerators(name: str) -> int | None:
     asked: Any = torch.cuda if kind == "cuda" else getattr(torch, "accelerator", None)
     if kind is None or not hasattr(asked, name):
         return None
-    return int(sum(map(getattr(asked, name), range(asked.device_count()))))
+    try:
+        return int(sum(map(getattr(asked, name), range(asked.device_count()))))
+    except RuntimeError:  # a kind that is still being set up, as while its package is imported
+        return None
 
 
 def random_states() -> list[bytes]:

@@ -311,6 +311,26 @@ def test_what_graphs_keep_and_what_is_most_is_told_below_the_table() -> None:
     ]
 
 
+def test_what_checkpoints_would_do_is_a_table() -> None:
+    budget = MemoryBudgeted(parameters=1, buffers=0, gradients=1, optimizer=0, activations=2**21)
+    done = replace(_tried(2, 500, 1.25), moved=["norm.running_mean", "norm.running_var"])
+    unsafe = replace(_tried(1, 0, 1.0), before=[], after=[], untried="it has hooks")
+    found = profile(_trace(_timed(1.0), budget, done, unsafe), _line)
+    assert found is not None
+    table = next(table for table in tables(found) if table.title == "what checkpoints would do")
+    assert table.rows == [
+        ["every second of model.blocks (4 x Block)", "500 bytes", "1000 bytes", "1.25 to 1.25"],
+        ["model.blocks (4 x Block)", "", "", ""],
+    ]
+    assert table.notes == [
+        "what a forward writes would be written twice: norm.running_mean and 1 more",
+        "not tried: it has hooks",
+    ]
+    small = profile(_trace(_timed(1.0), replace(budget, activations=2**10), done), _line)
+    assert small is not None
+    assert "what checkpoints would do" not in [table.title for table in tables(small)]
+
+
 # --------------------------------------------------------------------------------------------------------- checkpoints
 
 
@@ -347,6 +367,11 @@ def test_a_block_that_stands_at_several_places_is_one() -> None:
     shared = Block()
     assert [each.paths for each in groups(nn.ModuleList([shared, Block(), shared]))] == [("0", "1")]
     assert groups(nn.ModuleList([shared] * 3)) == []
+
+
+def test_what_only_holds_blocks_is_none() -> None:
+    both = nn.ModuleDict({"down": nn.ModuleList([Block(), Block()]), "up": nn.ModuleList([Block(), Block()])})
+    assert sorted(each.path for each in groups(both)) == ["down", "up"]
 
 
 def test_what_a_checkpoint_keeps_is_what_it_keeps_when_it_is_applied_by_hand() -> None:
@@ -1012,6 +1037,23 @@ def test_the_profile_of_a_program(home: Path) -> None:
     assert {graph["saved"] for graph in found["graphs"]} == {memory["activations"]}
 
 
+def test_a_loop_that_updates_by_hand_is_split(home: Path) -> None:
+    by_hand = """
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 1e-3 * p.grad
+                p.grad = None
+"""
+    program = TRAINS.replace("        optimizer.step()\n", by_hand)
+    (home / "train.py").write_text("".join(line for line in program.splitlines(True) if "optimizer" not in line))
+    report = json.loads(run("profile", "--isolated", "--output-format", "json", "train.py")[1])
+    found = report["profile"]
+    assert found["iterations"] + found["recorded"] > 8
+    assert {"data", "forward", "loss", "backward", "rest"} <= {part["activity"] for part in found["parts"]}
+    memory = found["memory"]
+    assert (memory["parameters"], memory["gradients"], memory["optimizer"]) == (PARAMETERS, PARAMETERS, 0)
+
+
 def test_blocks_that_cannot_run_twice_are_not_tried(home: Path) -> None:
     hidden = "        hidden = torch"
     (home / "train.py").write_text("calls = []\n" + TRAINS.replace(hidden, f"        calls.append(1)\n{hidden}"))
@@ -1019,6 +1061,15 @@ def test_blocks_that_cannot_run_twice_are_not_tried(home: Path) -> None:
     (offer,) = report["profile"]["checkpoints"]
     assert offer["untried"] == "its code has side effects: it changes `calls`"
     assert (offer["saved"], offer["cost"]) == (None, None)
+    assert offer["predicted"] is None
+
+
+def test_what_would_be_kept_is_added_up_where_no_copy_can_be_made(home: Path) -> None:
+    locked = "import threading\n" + TRAINS.replace("model = Model()", "model = Model()\nmodel.lock = threading.Lock()")
+    (home / "train.py").write_text(locked)
+    report = json.loads(run("profile", "--isolated", "--output-format", "json", "train.py")[1])
+    (offer,) = report["profile"]["checkpoints"]
+    assert offer["untried"].startswith("it holds a `lock`")
     assert offer["predicted"][1] < offer["predicted"][0] / 2
 
 

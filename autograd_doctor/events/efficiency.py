@@ -136,8 +136,8 @@ class CheckpointsTried(Event, frozen=True):
     blocks: how many there are; every: one in so many was checkpointed. saved: bytes kept for the backward, without and
     with; before, after: seconds of forward and backward in as many alternating runs. differs: how far gradients were
     apart, relative to the largest; 0 where they were the same to the last bit. moved: buffers that are changed twice.
-    location: where the blocks are called. predicted: the bytes that would be kept, added up by line, without and with.
-    untried: why nothing was run, so that all else that was measured is missing.
+    location: where the blocks are called. predicted: the bytes that would be kept, added up by line, without and with;
+    None where blocks must not run twice. untried: why nothing was run, so that all else that was measured is missing.
     """
 
     model: str

@@ -20,7 +20,7 @@ from autograd_doctor.reading.paired_runs import Rounds, seconds_in_turn
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided, alone, apart, fresh
-from autograd_doctor.reading.without_running import attributes
+from autograd_doctor.reading.without_running import attribute, attributes
 
 _ROUNDS = Rounds(5, 15)
 _MOST_GROUPS = 3
@@ -74,11 +74,16 @@ def _alike(module: nn.Module, path: str, modules: Mapping[str, nn.Module]) -> It
     children = {name: child for name, child in named.items() if name in modules}
     by_kind: defaultdict[type[nn.Module], list[str]] = defaultdict(list)
     for name, child in children.items():
-        if children_of(child):  # a layer of torch's alone keeps little but what it is given
+        if children_of(child) and _can_be_called(child):  # a layer alone keeps little but what it is given
             by_kind[type(child)].append(name)
     for kind, paths in by_kind.items():
         if len(paths) > 1:
             yield Blocks(path, kind.__name__, tuple(paths), len(paths) == len(children))
+
+
+def _can_be_called(module: nn.Module) -> bool:
+    """Not if it only holds others, as a `ModuleList` does."""
+    return attribute(type(module), "forward") is not nn.Module.forward
 
 
 def predicted(saved: Mapping[str, float], blocks: Collection[str], given: Mapping[str, int]) -> tuple[int, int]:

@@ -58,24 +58,39 @@ def obstacle(module: nn.Module, most_state: int | None = None) -> str:
     return ""
 
 
+def side_effects(module: nn.Module) -> str:
+    """What a call of it does beside computing its output, in hooks or code of the program's; "" if nothing is known."""
+    return next((found for _, inner in modules_in(module) if (found := _side_effects_in(inner))), "")
+
+
 def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
     """registered: all modules that are copied with it, wherever else they are held."""
-    kind, kept = type(module), attributes(module)
+    kind = type(module)
     if is_a(module, torch.jit.ScriptModule) or "_orig_mod" in children_of(module):
         return "it is compiled"
-    if any(is_a(hook, FunctionType) and is_own(hook.__code__.co_filename) for hook in _hooks(kept)):
+    if not _is_torchs(kind):
+        if (odd := next(_odd_things(_held(module), registered), None)) is not None:
+            return f"it holds {odd}, and copying that may have side effects"
+        if _copies_itself(kind):
+            return f"`{kind.__name__}` defines how it is copied"
+    return _side_effects_in(module)
+
+
+def _side_effects_in(module: nn.Module) -> str:
+    kind, hooks = type(module), _hooks(attributes(module))
+    if any(is_a(hook, FunctionType) and is_own(hook.__code__.co_filename) for hook in hooks):
         return "the program has hooks on it"
     if _is_torchs(kind):
         return ""
-    left_out = {*PARTS, *_owners(module)}
-    held = {name: value for name, value in kept.items() if name not in left_out}
-    if (odd := next(_odd_things(held, registered), None)) is not None:
-        return f"it holds {odd}, and copying that may have side effects"
-    if _copies_itself(kind):
-        return f"`{kind.__name__}` defines how it is copied"
-    functions = [*_forward_methods(kind), *(each for each in held.values() if is_a(each, FunctionType))]
+    functions = [*_forward_methods(kind), *(each for each in _held(module).values() if is_a(each, FunctionType))]
     change = next((found for function in functions if (found := first_change(function))), "")
     return f"its code has side effects: {change}" if change else ""
+
+
+def _held(module: nn.Module) -> dict[str, Any]:
+    """What it holds beside what is registered, and what trains it."""
+    left_out = {*PARTS, *_owners(module)}
+    return {name: value for name, value in attributes(module).items() if name not in left_out}
 
 
 def _owners(module: nn.Module) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from autograd_doctor.profiling import (
     Alike,
     Beside,
+    CheckpointOffer,
     CodeLine,
     EvaluationModes,
     GraphSize,
@@ -27,6 +28,8 @@ _ROWS = 10
 _NEGLIGIBLE = 0.005
 """A share of the time below which a row says nothing."""
 _NAMES = 4
+_WORTH_KEEPING_LESS = 2**20
+"""Bytes kept for the backward, below which nobody asks what checkpoints would do."""
 _ON_WAITING = "an accelerator that was waited for has nothing to do until it is asked for more"
 
 
@@ -73,6 +76,8 @@ def tables(profile: Profile) -> Iterator[Table]:
         yield table._replace(notes=[*table.notes, _ON_WAITING])
     if profile.memory is not None:
         yield _memory_table(profile.memory, profile.graphs)
+        if profile.checkpoints and profile.memory.activations >= _WORTH_KEEPING_LESS:
+            yield _checkpoint_table(profile.checkpoints)
 
 
 def _time_table(profile: Profile) -> Table:
@@ -173,6 +178,26 @@ def _memory_table(memory: Memory, graphs: Sequence[GraphSize]) -> Table:
         [*_most(memory), *_graph_note(graphs)],
         has_words=True,
     )
+
+
+def _checkpoint_table(offers: Sequence[CheckpointOffer]) -> Table:
+    notes = {note: None for offer in offers for note in _reservations(offer)}
+    head = ["blocks", "keep", "instead of", "times as long"]
+    return Table("what checkpoints would do", head, list(map(_offer, offers)), [], list(notes), has_words=False)
+
+
+def _offer(offer: CheckpointOffer) -> list[str]:
+    sizes, about = offer.saved or offer.predicted, "about " * (offer.saved is None)
+    before, after = (f"{about}{in_bytes(size)}" for size in sizes) if sizes else ("", "")
+    cost = f"{offer.cost.low:.2f} to {offer.cost.high:.2f}" if offer.cost is not None else ""
+    return [offer.blocks.replace("`", ""), after, before, cost]
+
+
+def _reservations(offer: CheckpointOffer) -> Iterator[str]:
+    if offer.untried:
+        yield f"not tried: {offer.untried}"
+    if offer.moved:
+        yield f"what a forward writes would be written twice: {listed(offer.moved, 1)}"
 
 
 def _most(memory: Memory) -> Iterator[str]:

@@ -20,7 +20,7 @@ from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.reading.checkpointing import Blocks, Tried, groups, predicted, tried
 from autograd_doctor.reading.counted_storages import CountedStorages
-from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
+from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle, side_effects
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
@@ -84,7 +84,8 @@ class _Watched:
 class CheckpointTrials(Instrument):
     """Tries the root with the most parameters, between two iterations, with what it was called with in the last one.
 
-    Where no copy of it can be called, what would be kept is added up from what each of its modules keeps.
+    Where no copy of it can be called, what would be kept is added up from what each of its modules keeps; but not if
+    its code does more than to compute an output, since a checkpoint has it do that twice.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (CheckpointsTried,)
@@ -111,6 +112,7 @@ class CheckpointTrials(Instrument):
         self._sizes: IdentityTable[int] = IdentityTable()
         self._wanted: nn.Module | None = None
         self._obstacle = ""
+        self._side_effects = ""
         self._given: Any = None
         self._watched = _Watched()
 
@@ -150,11 +152,14 @@ class CheckpointTrials(Instrument):
         self._wanted = max(self._sizes.items(), key=lambda each: each[1], default=(None, 0))[0]
         if self._wanted is not None:
             self._obstacle = obstacle(self._wanted, _MOST_STATE)
+            self._side_effects = side_effects(self._wanted)
             self._watched = _Watched.of(self._wanted)
 
     def _try(self, module: nn.Module) -> None:
         untried = self._obstacle or ("" if self._given else "what it is called with cannot be copied")
         for blocks in self._watched.groups:
+            if all(self._watched.by_path[path].given is None for path in blocks.paths):
+                continue
             ways = [blocks.paths, *([blocks.paths[::2]] if len(blocks.paths) > 3 else [])]
             results, reason = ([], untried) if untried else _results(module, self._given, ways)
             if reason:
@@ -175,7 +180,7 @@ class CheckpointTrials(Instrument):
             alone=blocks.alone,
             blocks=len(blocks.paths),
             every=every,
-            predicted=predicted(saved, way, self._watched.given) if saved else None,
+            predicted=predicted(saved, way, self._watched.given) if saved and not self._side_effects else None,
             location=locate(self._watched.by_path[blocks.paths[0]].where),
         )
 

@@ -11,6 +11,9 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.block_trials import Offer, blocks_of, code_for, offers, on_the_front, predictions, share_kept
 from autograd_doctor.wording import in_bytes, plural
 
+_NOISE = 0.1
+"""A wider interval tells nothing of what computing blocks again costs."""
+
 
 def bad() -> None:
     """Six blocks keep all of their wide hidden values for the backward."""
@@ -46,12 +49,12 @@ def bad() -> None:
         optimizer.step()
 
 
-def bad_calls_are_counted() -> None:
-    """A copy of the blocks would count as well, so that none is run: what would be kept is added up."""
+def bad_no_copy() -> None:
+    """The model holds what cannot be copied: what would be kept is added up."""
+    import threading
+
     import torch
     from torch import nn
-
-    calls: list[int] = []
 
     class Block(nn.Module):
         def __init__(self) -> None:
@@ -59,11 +62,15 @@ def bad_calls_are_counted() -> None:
             self.inner = nn.Sequential(nn.Linear(16, 512), nn.GELU(), nn.Linear(512, 16))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            calls.append(len(x))
             return x + self.inner(x)  # type: ignore[no-any-return]
 
+    class Model(nn.Sequential):
+        def __init__(self) -> None:
+            super().__init__(*(Block() for _ in range(6)), nn.Linear(16, 1))
+            self.lock = threading.Lock()
+
     torch.manual_seed(0)
-    model = nn.Sequential(*(Block() for _ in range(6)), nn.Linear(16, 1))
+    model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(25):
         inputs = torch.randn(1024, 16)
@@ -83,6 +90,32 @@ def good() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(40):
         inputs = torch.randn(8, 128)
+        optimizer.zero_grad()
+        (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+
+
+def good_calls_are_counted() -> None:
+    """A checkpoint would have the blocks count twice."""
+    import torch
+    from torch import nn
+
+    calls: list[int] = []
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(16, 512), nn.GELU(), nn.Linear(512, 16))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            calls.append(len(x))
+            return x + self.inner(x)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = nn.Sequential(*(Block() for _ in range(6)), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(25):
+        inputs = torch.randn(1024, 16)
         optimizer.zero_grad()
         (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean().backward()
         optimizer.step()
@@ -177,8 +210,8 @@ def _prediction(untried: CheckpointsTried, saved: tuple[int, int]) -> Finding:
         subject=untried.holder,
         location=untried.location,
         confidence="medium",
-        help="where memory is short, or a larger batch would pay, and where the blocks may run twice:\n"
-        f"{code_for(untried)}",
+        help="where memory is short, or a larger batch would pay, and if the blocks draw no random numbers from a "
+        f"generator of their own, which would give others the second time:\n{code_for(untried)}",
         evidence={"saved_before": before, "saved_after": after},
         notes=(
             "added up from what each module keeps, and what the blocks are given",
@@ -191,9 +224,11 @@ def _prediction(untried: CheckpointsTried, saved: tuple[int, int]) -> Finding:
 
 def _cost(offer: Offer) -> str:
     low, high = offer.cost.low - 1, offer.cost.high - 1
-    if low <= 0 <= high:
+    if low > 0 or high < 0:
+        return f"{abs(offer.cost.median - 1):.0%} {'longer' if low > 0 else 'less'} ({low:+.0%} to {high:+.0%})"
+    if high < _NOISE:
         return f"as long, within the noise ({low:+.0%} to {high:+.0%})"
-    return f"{abs(offer.cost.median - 1):.0%} {'longer' if low > 0 else 'less'} ({low:+.0%} to {high:+.0%})"
+    return f"an unknown time, since the machine did other things meanwhile ({low:+.0%} to {high:+.0%})"
 
 
 RULE = Rule(
@@ -204,15 +239,15 @@ RULE = Rule(
     observes="`doctor profile` adds up what training holds in memory. Where much of it is kept for the backward, it "
     "runs a copy of the model with the same inputs and random numbers, with its blocks under `torch.utils.checkpoint` "
     "and without, in turn. It measures what each way keeps, how long it takes, and whether gradients agree. Where no "
-    "copy can be run, what would be kept is added up, and said to be no more than that.",
+    "copy can be made, what would be kept is added up, and said to be no more than that.",
     why="What the forward keeps for the backward grows with the batch and the depth, and often decides how large "
     "either can be. A checkpoint keeps the input of a block alone, and computes the rest once more.",
     fix="Checkpoint the blocks that are named, if memory is what you lack. The help has the lines to paste, after the "
     "model has been built.",
     fine="There is memory enough: then a checkpoint only costs time.",
     needs=(CheckpointsTried, MemoryBudgeted),
-    bad=(bad, bad_calls_are_counted),
-    good=(good, good_checkpointed),
+    bad=(bad, bad_no_copy),
+    good=(good, good_calls_are_counted, good_checkpointed),
     tunables={
         "share": Tunable(
             0.5, "the least share of the memory that is kept for the backward", "chosen: else weights decide what fits"

@@ -43,7 +43,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
 from autograd_doctor.reading.allocated import HighWater, allocated
-from autograd_doctor.reading.checkpointing import groups, predicted, tried
+from autograd_doctor.reading.checkpointing import Call, groups, predicted, tried
 from autograd_doctor.reading.forward_modes import compared as compared_modes
 from autograd_doctor.reading.fused_attention import Attention, compared
 from autograd_doctor.reading.graph_bytes import activations_of, saved_bytes
@@ -51,7 +51,7 @@ from autograd_doctor.reading.graph_structure import depth_of, nodes_of
 from autograd_doctor.reading.optimizer_ways import obstacle as ways_obstacle
 from autograd_doctor.reading.optimizer_ways import tried as ways_tried
 from autograd_doctor.reading.repeated_items import reread
-from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.trials import Undecided, autocast_now
 from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch, seconds_with_kept_workers
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import Canvas
@@ -377,7 +377,7 @@ def test_what_only_holds_blocks_is_none() -> None:
 def test_what_a_checkpoint_keeps_is_what_it_keeps_when_it_is_applied_by_hand() -> None:
     model, x = _stack(), torch.randn(32, 8)
     blocks = groups(model)[0]
-    plain, every, half = tried(model, ((x,), {}), [(), blocks.paths, blocks.paths[::2]], 0.0)
+    plain, every, half = tried(model, Call((x,), {}), [(), blocks.paths, blocks.paths[::2]], 0.0)
     assert plain.saved == _kept(model, x)
     assert (plain.differs, every.differs, half.differs) == (0.0, 0.0, 0.0)
     assert len(plain.seconds) == len(every.seconds) == 5
@@ -393,9 +393,19 @@ def test_what_a_checkpoint_keeps_is_what_it_keeps_when_it_is_applied_by_hand() -
     assert every.saved < half.saved < plain.saved
 
 
+def test_a_copy_runs_under_the_autocast_of_the_program() -> None:
+    model, x = _stack(), torch.randn(32, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        call = Call((x,), {}, autocast_now(model))
+        by_hand = saved_bytes([model(x)]).bytes
+    plain, every = tried(model, call, [(), groups(model)[0].paths], 0.0)
+    assert (plain.saved, every.differs) == (by_hand, 0.0)
+    assert by_hand < _kept(model, x)
+
+
 def test_statistics_that_would_move_twice_are_named() -> None:
     model, x = _stack(norm=True), torch.randn(32, 8)
-    _, every = tried(model, ((x,), {}), [(), groups(model)[0].paths], 0.0)
+    _, every = tried(model, Call((x,), {}), [(), groups(model)[0].paths], 0.0)
     assert {name.rpartition(".")[2] for name in every.moved} == {
         "num_batches_tracked", "running_mean", "running_var",
     }  # fmt: skip

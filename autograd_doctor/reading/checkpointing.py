@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from autograd_doctor.reading.module_tree import buffers_in, children_of, modules
 from autograd_doctor.reading.paired_runs import Rounds, seconds_in_turn
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.trials import Undecided, alone, apart, fresh
+from autograd_doctor.reading.trials import Mode, Undecided, alone, apart, fresh
 from autograd_doctor.reading.without_running import attribute, attributes
 
 _ROUNDS = Rounds(5, 15)
@@ -36,6 +36,14 @@ class Blocks(NamedTuple):
     kind: str
     paths: tuple[str, ...]
     alone: bool
+
+
+class Call(NamedTuple):
+    """What a model is called with, and the autocast in which it is."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    autocast: Mode = nullcontext
 
 
 @dataclass
@@ -96,42 +104,42 @@ def predicted(saved: Mapping[str, float], blocks: Collection[str], given: Mappin
     return round(before), round(before - inside + sum(given.get(each, 0) for each in blocks))
 
 
-def tried(copied: nn.Module, given: Any, ways: Sequence[Sequence[str]], seconds: float) -> list[Tried]:
+def tried(copied: nn.Module, call: Call, ways: Sequence[Sequence[str]], seconds: float) -> list[Tried]:
     """Each way of checkpointing, a set of paths, run in turn; the first is to be the empty one.
 
     seconds: what all that may take. Raises `Undecided` where the copy cannot be run, or learns nothing.
     """
     results = [Tried() for _ in ways]
     began = CLOCK.perf_counter()
-    reference = _looked_at(copied, given, (), results[0])
-    left = _buffers_after(copied, given, ())
+    reference = _looked_at(copied, call, (), results[0])
+    left = _buffers_after(copied, call, ())
     for way, result in zip(ways[1:], results[1:], strict=True):
-        found = _looked_at(copied, given, way, result)
+        found = _looked_at(copied, call, way, result)
         result.differs = max((apart(a, b) for a, b in zip(reference, found, strict=True)), default=0.0)
-        found_after = _buffers_after(copied, given, way)
+        found_after = _buffers_after(copied, call, way)
         result.moved = [name for name, value in found_after.items() if not torch.equal(value, left[name])]
     one = (CLOCK.perf_counter() - began) / 2
-    runs = [partial(_forward_and_backward, copied, given, way) for way in ways]
+    runs = [partial(_forward_and_backward, copied, call, way) for way in ways]
     for result, taken in zip(results, seconds_in_turn(runs, _ROUNDS, one=one, budget=seconds), strict=True):
         result.seconds = taken
     return results
 
 
-def _looked_at(copied: nn.Module, given: Any, way: Sequence[str], result: Tried) -> list[torch.Tensor]:
-    with _run(copied, given, way) as outputs:
+def _looked_at(copied: nn.Module, call: Call, way: Sequence[str], result: Tried) -> list[torch.Tensor]:
+    with _run(copied, call, way) as outputs:
         result.saved = saved_bytes(outputs).bytes
         return _gradients(copied, outputs)
 
 
-def _forward_and_backward(copied: nn.Module, given: Any, way: Sequence[str]) -> None:
-    with _run(copied, given, way) as outputs:
+def _forward_and_backward(copied: nn.Module, call: Call, way: Sequence[str]) -> None:
+    with _run(copied, call, way) as outputs:
         _gradients(copied, outputs)
 
 
-def _buffers_after(copied: nn.Module, given: Any, way: Sequence[str]) -> dict[str, torch.Tensor]:
+def _buffers_after(copied: nn.Module, call: Call, way: Sequence[str]) -> dict[str, torch.Tensor]:
     """What a forward and a backward leave in the buffers, which then get back what they held."""
     before = {name: buffer.clone() for name, buffer in buffers_in(copied)}
-    _forward_and_backward(copied, given, way)
+    _forward_and_backward(copied, call, way)
     after = dict(buffers_in(copied))
     for path, module in modules_in(copied):
         for name in attributes(module)["_buffers"]:
@@ -142,11 +150,12 @@ def _buffers_after(copied: nn.Module, given: Any, way: Sequence[str]) -> dict[st
 
 
 @contextmanager
-def _run(copied: nn.Module, given: Any, way: Sequence[str]) -> Iterator[list[torch.Tensor]]:
+def _run(copied: nn.Module, call: Call, way: Sequence[str]) -> Iterator[list[torch.Tensor]]:
     """The outputs that learn, of a call with the same random numbers each time."""
-    args, kwargs = fresh(given)
+    args, kwargs = fresh((call.args, call.kwargs))
     with alone(), torch.enable_grad(), _checkpointed(copied, way):
-        result = copied(*args, **kwargs)
+        with call.autocast():
+            result = copied(*args, **kwargs)
         outputs = [tensor for tensor in tensors_in([result], EVERYTHING) if has_graph(tensor)]
         if not outputs:
             raise Undecided("its output has no graph")

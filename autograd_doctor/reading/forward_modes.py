@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,10 +17,9 @@ from autograd_doctor.reading.paired_runs import Rounds, seconds_in_turn
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.trials import Undecided, alone, apart, fresh
+from autograd_doctor.reading.trials import Mode, Undecided, alone, apart, fresh
 
 _ROUNDS = Rounds(5, 60)
-Mode = Callable[[], AbstractContextManager[Any]]
 
 
 class Compared(NamedTuple):
@@ -35,12 +34,6 @@ class Compared(NamedTuple):
     recording: tuple[list[float], list[float]]
     inference: tuple[list[float], list[float]]
     differs: tuple[float, float]
-
-
-def autocast_now(module: nn.Module) -> Mode:
-    """What makes blocks under the same autocast as the caller, for the device of a module that has parameters."""
-    kind = next(parameters_in(module))[1].device.type
-    return partial(torch.autocast, kind, dtype=torch.get_autocast_dtype(kind), enabled=torch.is_autocast_enabled(kind))
 
 
 def compared(copied: nn.Module, given: Any, seconds: float, autocast: Mode = nullcontext) -> Compared:

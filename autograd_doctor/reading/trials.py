@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
+from torch import nn
 
 from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
+from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.reading.torch_versions import seed_generators
 from autograd_doctor.reading.unnoticed import unnoticed
 
+Mode = Callable[[], contextlib.AbstractContextManager[Any]]
+"""What makes blocks in which a copy is called."""
 TOLERANCE = 1e-4
 """Relative to the largest value: rounding of float32 in sums of a thousand terms in another order is below 1e-5."""
 
@@ -32,6 +37,12 @@ def alone(seed: int = 0) -> Iterator[None]:
         if numpy := sys.modules.get("numpy"):
             numpy.random.seed(seed)
         yield
+
+
+def autocast_now(module: nn.Module) -> Mode:
+    """What makes blocks under the same autocast as the caller, for the device of a module that has parameters."""
+    kind = next(parameters_in(module))[1].device.type
+    return partial(torch.autocast, kind, dtype=torch.get_autocast_dtype(kind), enabled=torch.is_autocast_enabled(kind))
 
 
 @contextlib.contextmanager

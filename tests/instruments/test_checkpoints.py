@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint_sequential
 
 from autograd_doctor.events.errors import CheckpointRan
 from autograd_doctor.events.subjects import ParameterSeen
@@ -285,3 +287,24 @@ def test_what_the_user_calls_a_segment():
             pass
 
     assert module._name(Callable()) == "Callable"
+
+
+def test_who_calls_for_a_segment_is_not_what_it_is_called() -> None:
+    block = nn.Linear(2, 2)
+    assert module._name(partial(block.__call__, torch.ones(2))) == "block"
+    assert module._name(block.forward) == "Linear.forward"
+    segments = checkpointed_by_torch(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    assert segments == ["checkpoint_sequential"]
+
+
+def checkpointed_by_torch(sequence: nn.Sequential) -> list[str]:
+    names: list[str] = []
+
+    def told(function: Any, *args: Any, **kwargs: Any) -> Any:
+        names.append(module._name(function))
+        return function(*args)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(torch.utils.checkpoint, "checkpoint", told)
+        checkpoint_sequential(sequence, 2, torch.ones(1, 2, requires_grad=True), use_reentrant=False)
+    return names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 from torch import nn
@@ -18,14 +18,14 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
-from autograd_doctor.reading.checkpointing import Blocks, Tried, groups, predicted, tried
+from autograd_doctor.reading.checkpointing import Blocks, Call, Tried, groups, predicted, tried
 from autograd_doctor.reading.counted_storages import CountedStorages
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle, side_effects
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.trials import Undecided, autocast_now
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.wording import first_line
@@ -113,7 +113,7 @@ class CheckpointTrials(Instrument):
         self._wanted: nn.Module | None = None
         self._obstacle = ""
         self._side_effects = ""
-        self._given: Any = None
+        self._given: Call | None = None
         self._watched = _Watched()
 
     def connect(self, signals: Signals) -> None:
@@ -137,7 +137,8 @@ class CheckpointTrials(Instrument):
         elif module is self._wanted:
             self._watched.calls += 1
             if self._given is None and not self._obstacle:
-                self._given = copies_of((call.args, call.kwargs), _MOST_INPUT)
+                copies = copies_of((call.args, call.kwargs), _MOST_INPUT)
+                self._given = Call(copies[0], copies[1], autocast_now(module)) if copies else None
 
     def _over(self, iteration: Iteration) -> None:
         self._seen += 1
@@ -149,19 +150,19 @@ class CheckpointTrials(Instrument):
             self.detach()
 
     def _choose(self) -> None:
-        self._wanted = max(self._sizes.items(), key=lambda each: each[1], default=(None, 0))[0]
+        sizes = [(size, model) for model, size in self._sizes.items() if size]
+        self._wanted = max(sizes, key=lambda each: each[0], default=(0, None))[1]
         if self._wanted is not None:
             self._obstacle = obstacle(self._wanted, _MOST_STATE)
             self._side_effects = side_effects(self._wanted)
             self._watched = _Watched.of(self._wanted)
 
     def _try(self, module: nn.Module) -> None:
-        untried = self._obstacle or ("" if self._given else "what it is called with cannot be copied")
         for blocks in self._watched.groups:
             if all(self._watched.by_path[path].given is None for path in blocks.paths):
                 continue
             ways = [blocks.paths, *([blocks.paths[::2]] if len(blocks.paths) > 3 else [])]
-            results, reason = ([], untried) if untried else _results(module, self._given, ways)
+            results, reason = ([], self._obstacle) if self._obstacle else _results(module, self._given, ways)
             if reason:
                 self.limited(f"what checkpoints would save was not tried: {reason}")
             for every, way in enumerate(ways, start=1):
@@ -185,8 +186,10 @@ class CheckpointTrials(Instrument):
         )
 
 
-def _results(module: nn.Module, given: Any, ways: Sequence[Sequence[str]]) -> tuple[list[Tried], str]:
+def _results(module: nn.Module, given: Call | None, ways: Sequence[Sequence[str]]) -> tuple[list[Tried], str]:
     """What each way does, without checkpoints first; or why that is not known."""
+    if given is None:
+        return [], "what it is called with cannot be copied"
     try:
         return tried(copy_of(module, as_it_is=True), given, [(), *ways], _SECONDS), ""
     except Undecided as undecided:

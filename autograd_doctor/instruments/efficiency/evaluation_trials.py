@@ -25,7 +25,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
-from autograd_doctor.reading.forward_modes import Compared, Mode, autocast_now, compared
+from autograd_doctor.reading.forward_modes import Compared, compared
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
@@ -33,7 +33,7 @@ from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.trials import Mode, Undecided, autocast_now
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention

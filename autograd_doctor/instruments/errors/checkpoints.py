@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -39,6 +40,7 @@ _ROUNDING = 1e-4
 """Of the largest value of an output. A recomputation repeats the same operations, so that nothing but the order of
 parallel sums may differ: that moves the result of a product over a thousand terms by 6e-7 (measured)."""
 _NAMED = (FunctionType, BuiltinFunctionType)
+_CALLS = (torch.nn.Module.__call__, torch.nn.Module._call_impl)
 _IN_PLACE_COUNTERS = frozenset({"add_", "__iadd__", "copy_"})
 
 
@@ -245,6 +247,18 @@ def _name(function: Callable[..., Any]) -> str:
     """What the user calls the segment."""
     if is_a(function, torch.nn.Module):
         return variable_name(function) or type(function).__name__
-    plain = function.__func__ if type(function) is MethodType else function
-    kind = type(plain)
-    return (plain.__qualname__ if kind in _NAMED else kind.__name__).replace("<locals>.", "")
+    if type(function) is partial:
+        return _name(function.func)
+    if type(function) is MethodType:
+        owner: Any = function.__self__
+        is_call = function.__func__ in _CALLS and is_a(owner, torch.nn.Module)
+        return _name(owner if is_call else function.__func__)
+    if type(function) not in _NAMED:
+        return type(function).__name__
+    outer, _, inner = function.__qualname__.partition(".<locals>.")
+    return outer if not inner or _is_torchs(function) else f"{outer}.{inner.replace('<locals>.', '')}"
+
+
+def _is_torchs(function: Callable[..., Any]) -> bool:
+    """What a function of torch's makes is called by that."""
+    return (function.__module__ or "").partition(".")[0] == "torch"

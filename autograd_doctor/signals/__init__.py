@@ -11,6 +11,7 @@ from autograd_doctor.signals.captures import Captures
 from autograd_doctor.signals.checkpoints import Checkpoints
 from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.collectives import Collectives
+from autograd_doctor.signals.compiled import Compiled
 from autograd_doctor.signals.custom_functions import CustomFunctions
 from autograd_doctor.signals.distributions import Distributions
 from autograd_doctor.signals.fetches import Fetches
@@ -72,6 +73,7 @@ class Signals:
         self.wrapping = Wrapping(guard)
         self.collectives = Collectives(guard)
         self.captures = Captures(guard)
+        self.compiled = Compiled(guard, self.operations)
         self.checkpoints = Checkpoints(guard, self.operations)
 
     @property

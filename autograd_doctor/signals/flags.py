@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
+from inspect import getattr_static
 from typing import Any
 
 import torch
@@ -56,6 +59,22 @@ class Flags(Seam):
             patches.replace(nn.Module, name, _Attribute(name, FlagSet, self.set))
         for name in _SETTINGS:
             patches.replace(Optimizer, name, _Attribute(name, SettingUsed, self.tuned, self.read))
+        for kind in (torch.Tensor, nn.Module, Optimizer):
+            patches.replace(kind, "__dir__", _listing(kind.__dir__))
+
+
+def _listing(original: Callable[[Any], Iterable[str]]) -> Callable[[Any], list[str]]:
+    """Without the names that stand for nothing yet: programs, and torch's compiler, ask for all that is listed."""
+
+    @wraps(original)
+    def listing(holder: Any) -> list[str]:
+        return [name for name in original(holder) if name in vars(holder) or not _is_ours(type(holder), name)]
+
+    return listing
+
+
+def _is_ours(kind: type, name: str) -> bool:
+    return isinstance(getattr_static(kind, name, None), _Attribute)
 
 
 class _Attribute:

@@ -70,6 +70,11 @@ class Signal(Generic[P]):
         self.listeners: Sequence[Listener] = ()
         self._connections = 0
 
+    @property
+    def owners(self) -> set[object]:
+        """Whose listeners they are."""
+        return {listener.owner for listener in self._connected}
+
     def __bool__(self) -> bool:
         """Whether anybody hears it at present."""
         return bool(self.listeners)

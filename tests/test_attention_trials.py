@@ -269,3 +269,11 @@ def test_the_bytes_that_are_saved_are_those_that_a_whole_model_saves(make: Calla
         Attention(queries, keys, values, 8**-0.5, None, result.detach(), kept=kept_anyway(given)), seconds=0.0
     )
     assert found.stepwise.saved - found.fused.saved == pytest.approx(whole, rel=0.02)
+
+
+def test_dropout_takes_part_in_what_is_kept() -> None:
+    given = list(torch.randn(3, 2, 4, 96, 8))
+    plain, dropping = (
+        compared(Attention(*given, 1.0, None, None, dropped=rate), seconds=0.0).stepwise.saved for rate in (0.0, 0.5)
+    )
+    assert dropping - plain >= 2 * 4 * 96 * 96

@@ -262,13 +262,17 @@ RULE = Rule(
     severity="info",
     title="attention builds and keeps its whole matrix",
     observes="`doctor profile` follows products of queries and keys through scaling, masks and softmax to the product "
-    "with values. It runs the same with `scaled_dot_product_attention`, on copies of what the program computed with, "
-    "and in turn with the steps written out. The rule speaks where the results agree, much less is kept for the "
-    "backward, and it takes no longer.",
+    "with values, by `matmul`, `bmm` or `einsum`. It runs the same with `scaled_dot_product_attention`, on copies of "
+    "what the program computed with, and in turn with the steps written out. Bytes are of all that is kept for the "
+    "backward, queries, keys and values among it, without what stays in any case. The rule speaks where the results "
+    "agree, much less is kept, and it takes no longer. It is silent where a mask was seen to hide all keys of a row, "
+    "or the derivative of the attention to be taken with `create_graph=True`.",
     why="The weights of all pairs of positions grow with the square of the length; several copies of them are kept for "
     "the backward. The fused call keeps none, and computes them again piece by piece.",
     fix="Call `torch.nn.functional.scaled_dot_product_attention` instead of product, softmax and product.",
-    fine="Where the weights themselves are looked at, or get terms that learn.",
+    fine="Where the weights themselves are looked at, or get terms that learn; where gradients are differentiated once "
+    "more, as in a gradient penalty: fused kernels have no second derivative; and where a mask may hide all keys of a "
+    "row: the fused call gives zeros there, not the mean of the values.",
     needs=(AttentionTried, AttentionUnfit, BackwardRan),
     bad=(bad,),
     good=(good, good_short_sequences, good_weights_are_looked_at, good_weights_are_kept, good_scores_by_position),

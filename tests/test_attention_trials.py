@@ -185,6 +185,26 @@ def test_attention_that_no_fused_call_can_replace(attention: str, other: dict[st
     assert _events(attention, **other) == ([], [])
 
 
+LAZY = """
+if step >= 15:
+    loss = loss + torch.autograd.grad(loss, inputs, create_graph=True)[0].pow(2).sum()
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"each": "pad[0] |= step >= 15", "then": "(loss.exp() if step >= 15 else loss).backward()"}, "hidden rows"),
+        ({"then": LAZY}, "derived twice"),
+    ],
+    ids=["hidden rows", "penalty"],
+)
+def test_what_speaks_against_it_may_be_seen_later(other: dict[str, str], reason: str) -> None:
+    (_,), unfit = _events(PADDED, **other)
+    assert unfit == [reason]
+
+
 def test_what_is_seen_in_a_later_step_takes_it_back() -> None:
     tried = AttentionTried(location=WHERE, shape=[2, 4, 96, 8], keys=96, saved=(0, 0), before=[], after=[], differs=0.0)
     unfit = AttentionUnfit(location=tried.location, reason="hidden rows")

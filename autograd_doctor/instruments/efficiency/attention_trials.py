@@ -24,7 +24,7 @@ from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.live_values import LiveOp, tensor_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import storage_address, storages_of
-from autograd_doctor.reading.tensor_facts import is_single, readable
+from autograd_doctor.reading.tensor_facts import is_single, read_together, readable
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -194,7 +194,7 @@ class AttentionTrials(Instrument):
         """By now, weights that nobody keeps are gone with the graph."""
         for where, calls in self._calls.items():
             self._usual[where] = max(self._usual[where], calls.whole)
-            if calls.blanks and bool(torch.stack(calls.blanks).any()):
+            if any(read_together(calls.blanks)):
                 self._refuse(where, "hidden rows")
             elif not self._looked_at.isdisjoint(calls.queries) or any(each() is not None for each in calls.weights):
                 self._refuse(where, "looked at")

@@ -156,13 +156,20 @@ class CheckpointsTried(Event, frozen=True):
     untried: str = ""
 
 
+Mask = Literal["", "hides", "keeps", "adds"]
+Unfit = Literal["hidden rows", "derived twice", "looked at"]
+
+
 class AttentionTried(Event, frozen=True):
     """Attention written out at a line, and the fused call in its place, on the same queries, keys and values.
 
     shape: of the queries; keys: how many there are. saved: bytes kept for the backward, step by step and fused; before,
     after: seconds of forward and backward in as many alternating runs. differs: how far the results were apart,
-    relative to the largest. causal: each position sees those before it; masked: some mask is there. dropped: the rate
-    of dropout on the weights. scale: what scores are multiplied by.
+    relative to the largest. causal: each position sees those before it. mask: what the program masks scores with: what
+    is hidden, as by `masked_fill`, or what counts, as by `where`, or what is added; mask_axes: how many it has.
+    dropped: the rate of dropout on the weights. scale: what scores are multiplied by. calls: how many such there are at
+    that line in an iteration, 0 where none was seen whole. expands: with which arguments for all axes but the last two
+    the three were expanded.
     """
 
     location: Location | None
@@ -173,9 +180,23 @@ class AttentionTried(Event, frozen=True):
     after: list[float]
     differs: float
     causal: bool = False
-    masked: bool = False
+    mask: Mask = ""
+    mask_axes: int = 0
     dropped: float = 0.0
     scale: float = 1.0
+    calls: int = 0
+    expands: list[int] = []
+
+
+class AttentionUnfit(Event, frozen=True):
+    """Attention that was tried turned out to be none for the fused call.
+
+    reason: a row of its mask hid all keys; its derivative was taken with `create_graph`; its weights or scores were
+    used for something else.
+    """
+
+    location: Location | None
+    reason: Unfit
 
 
 class EvaluationTried(Event, frozen=True):
@@ -291,6 +312,7 @@ PROFILED: tuple[type[Event], ...] = (
     GraphMeasured,
     CheckpointsTried,
     AttentionTried,
+    AttentionUnfit,
     EvaluationTried,
     OptimizerTried,
     WorkersTried,

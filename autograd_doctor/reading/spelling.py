@@ -80,8 +80,11 @@ def with_options(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> t
     """The operands of a call in mathematical order, and its options.
 
     Bounds of a clamp that are numbers are options, `min` and `max`: `clamp(x, None, 4)` has one that is not the first.
+    So is the `equation` of an `einsum`.
     """
     given = in_order(name, args, kwargs)
+    if spelt(name).name == "einsum" and args and isinstance(args[0], str):
+        return given[1:], {**kwargs, "equation": args[0]}
     if spelt(name).name != "clamp":
         return given, kwargs
     bounds = {**dict(zip(_BOUNDS, given[1:], strict=False)), **{key: kwargs[key] for key in _BOUNDS if key in kwargs}}

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events.efficiency import AttentionTried
+from autograd_doctor.events.efficiency import AttentionTried, AttentionUnfit, Mask, Unfit
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import DROPOUTS
-from autograd_doctor.reading.fused_attention import Attention, Compared, compared
+from autograd_doctor.reading.attention_products import PRODUCTS, scored, weighted
+from autograd_doctor.reading.fused_attention import Attention, Compared, compared, copies, kept_anyway
+from autograd_doctor.reading.graph_bytes import saved_by
+from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.live_values import LiveOp, tensor_of
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import storage_address, storages_of
+from autograd_doctor.reading.tensor_facts import is_single, read_together, readable
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Op, Value
 from autograd_doctor.wording import first_line
 
@@ -29,33 +37,52 @@ _MOST_LINES = 2
 _MOST_BYTES = 2**28
 _SECONDS = 2.0
 """For the trials of one line."""
-_PRODUCTS = frozenset({"matmul", "bmm"})
+_HIDDEN = -1e4
+"""What hides a score: `exp` of it is zero in each precision, and half precision can hold it."""
 _PASSES = DROPOUTS | {"to", "type_as", "float", "clone", "contiguous"}
 
 
 class _Scores(NamedTuple):
-    """What scores were made of, and what was done to them. weights: they were normalised. dropped: at which rate."""
+    """What scores were made of, and what was done to them. weights: they were normalised. dropped: at which rate.
+
+    kept: whether queries and keys stay in any case. mask: as the program has it; form: as in `AttentionTried`; blank:
+    whether a row of it hides all, left where it is.
+    """
 
     queries: torch.Tensor
     keys: torch.Tensor
+    kept: tuple[bool, ...]
     scale: float = 1.0
     mask: torch.Tensor | None = None
+    form: Mask = ""
+    blank: torch.Tensor | None = None
     weights: bool = False
     dropped: float = 0.0
 
 
+@dataclass
+class _Calls:
+    """Products of weights and values at a line, in an iteration. whole: how many of them, if it was seen from its
+    beginning. addresses: of the weights, which a graph holds."""
+
+    queries: list[int] = field(default_factory=list)
+    weights: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
+    blanks: list[torch.Tensor] = field(default_factory=list)
+    addresses: set[int] = field(default_factory=set)
+    whole: int = 0
+
+
 class _Taken(NamedTuple):
-    """To be tried, unless somebody has used the weights in another way, or keeps them. scores: what they came of."""
+    """To be tried, unless somebody has used the weights in another way, or keeps them."""
 
     attention: Attention
-    scores: _Scores
-    weights: weakref.ref[torch.Tensor]
+    form: Mask
 
 
 class AttentionTrials(Instrument):
     """Follows products of queries and keys to a product with values, in steps that are looked at closely."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (AttentionTried,)
+    emits: ClassVar[tuple[type[Event], ...]] = (AttentionTried, AttentionUnfit)
 
     def __init__(self, site: Site, course: Course, tape: Tape, iteration_times: IterationTimes) -> None:
         super().__init__(site)
@@ -63,64 +90,125 @@ class AttentionTrials(Instrument):
         self._tape = tape
         self._iterations = iteration_times
         self._scores: dict[Value, _Scores] = {}
+        self._kept: dict[Place | None, tuple[bool, ...]] = {}
+        """By the lines of products of queries and keys: to ask is to walk the graph."""
         self._looked_at: set[int] = set()
-        """Queries whose weights were used for something else as well."""
+        """Queries whose scores or weights were used for something else as well."""
+        self._calls: defaultdict[Place, _Calls] = defaultdict(_Calls)
+        self._usual: Counter[Place] = Counter()
+        """The most calls that an iteration has made."""
         self._taken: dict[Place, _Taken] = {}
         self._tried: set[Place] = set()
+        self._unfit: set[Place] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._tape.recorded, self._recorded)
+        self.listen(signals.backward.began, self._backward_began)
         self.listen(self._iterations.over, self._over)
 
     # --------------------------------------------------------------------------------------------------- what it is of
 
     def _recorded(self, op: Op) -> None:
-        if not op.values:
+        known = {value: self._scores[value] for value in op.values if value in self._scores}
+        if not known:
+            if op.name in PRODUCTS and len(op.values) == 2:
+                self._score(op)
             return
-        known = self._scores.get(op.values[0])
-        if op.name in _PRODUCTS and len(op.values) == 2:
-            self._multiplied(op, known)
-        elif known is not None and (found := _changed(op, known)) is not None:
+        value, scores = next(iter(known.items()))
+        if op.name in PRODUCTS and scores.weights and op.values[0] is value and self._weigh(op, scores):
+            return
+        if len(known) == 1 and (found := _changed(op, value, scores)) is not None:
             self._scores[op.output] = found
-        elif known is not None and known.weights:
-            self._looked_at.add(id(known.queries))
+        elif scores.weights or op.output.learns:
+            self._looked_at.update(id(each.queries) for each in known.values())
 
-    def _multiplied(self, op: Op, known: _Scores | None) -> None:
+    def _score(self, op: Op) -> None:
         first, second = map(tensor_of, op.values)
-        if first is None or second is None:
+        sizes = op.output.shape
+        if first is None or second is None or len(sizes) < 3 or min(sizes[-2:]) < _SHORTEST or not op.output.learns:
             return
-        if known is not None and known.weights:
-            self._take(op, known, first, second)
-        elif first.dim() > 2 and min(op.output.shape[-2:]) >= _SHORTEST and first.dim() == second.dim():
-            self._scores[op.output] = _Scores(first.detach(), second.detach().transpose(-2, -1))
+        found = scored(op, first.detach(), second.detach()) if readable(first) and readable(second) else None
+        if found is None or found[0].dim() != found[1].dim():
+            return
+        where = op.place if isinstance(op, LiveOp) else None
+        if where not in self._kept:
+            kept = kept_anyway([first, second])
+            swapped = storage_address(found[0]) != storage_address(first)
+            self._kept[where] = kept[::-1] if swapped else kept
+        self._scores[op.output] = _Scores(*found, self._kept[where])
 
-    def _take(self, op: Op, known: _Scores, weights: torch.Tensor, values: torch.Tensor) -> None:
+    def _weigh(self, op: Op, scores: _Scores) -> bool:
+        """Whether that is what the weights are for."""
+        weights, values = map(tensor_of, op.values) if len(op.values) == 2 else (None, None)
         result, where = tensor_of(op.output), op.place if isinstance(op, LiveOp) else None
-        is_new = where is not None and where not in self._tried and where not in self._taken
-        held = sum(each.nbytes for each in (known.queries, known.keys, values))
-        if where is None or result is None or not is_new or len(self._tried) >= _MOST_LINES or held > _MOST_BYTES:
+        if weights is None or values is None or result is None or where is None or not readable(values):
+            return False
+        found = weighted(op, values.detach(), result.detach())
+        if found is None or found[0].dim() != scores.queries.dim():
+            return False
+        self._count(self._calls[where], scores, weights)
+        met = self._tried | self._taken.keys()
+        if where not in met | self._unfit and len(met) < _MOST_LINES:
+            self._take(where, scores, *found, kept_anyway([values]))
+        return True
+
+    def _count(self, calls: _Calls, scores: _Scores, weights: torch.Tensor) -> None:
+        calls.queries.append(id(scores.queries))
+        calls.weights.append(weakref.ref(weights))
+        calls.addresses.add(storage_address(weights))
+        calls.whole += self._iterations.have_begun
+        if scores.blank is not None:
+            calls.blanks.append(scores.blank)
+
+    def _take(
+        self, where: Place, scores: _Scores, values: torch.Tensor, result: torch.Tensor, kept: tuple[bool, ...]
+    ) -> None:
+        given = [scores.queries, scores.keys, values]
+        if sum(dict(storage for each in given for storage in storages_of(each)).values()) > _MOST_BYTES:
             return
-        queries, keys, copied = (each.detach().clone() for each in (known.queries, known.keys, values))
-        told = None if known.dropped else result.detach().clone()
-        attention = Attention(queries, keys, copied, known.scale, known.mask, told)
-        self._taken[where] = _Taken(attention, known, weakref.ref(weights))
+        told = None if scores.dropped else result.clone()
+        mask = None if scores.mask is None else ~scores.mask if scores.form == "hides" else scores.mask.clone()
+        queries, keys, copied = copies(given)
+        attention = Attention(queries, keys, copied, scores.scale, mask, told, scores.dropped, (*scores.kept, *kept))
+        self._taken[where] = _Taken(attention, scores.form)
+
+    # -------------------------------------------------------------------------------------------- what speaks against
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        """No fused kernel has a second derivative."""
+        if not call.create_graph or not self._calls:
+            return
+        nodes = nodes_of(call.roots, call.inputs)
+        held = {address for node in nodes for each in saved_by(node) for address, _ in storages_of(each)}
+        for where, calls in self._calls.items():
+            if calls.addresses & held:
+                self._refuse(where, "derived twice")
+
+    def _refuse(self, where: Place, reason: Unfit) -> None:
+        self._taken.pop(where, None)
+        if where in self._tried and where not in self._unfit:
+            self.emit(AttentionUnfit(step=self._course.steps, location=locate(where), reason=reason))
+        self._unfit.add(where)
+
+    def _weed_out(self) -> None:
+        """By now, weights that nobody keeps are gone with the graph."""
+        for where, calls in self._calls.items():
+            self._usual[where] = max(self._usual[where], calls.whole)
+            if any(read_together(calls.blanks)):
+                self._refuse(where, "hidden rows")
+            elif not self._looked_at.isdisjoint(calls.queries) or any(each() is not None for each in calls.weights):
+                self._refuse(where, "looked at")
 
     # ------------------------------------------------------------------------------------------------------- the trial
 
     def _over(self, iteration: Iteration) -> None:
-        """By now, weights that nobody keeps are gone with the graph."""
-        alone = {
-            where: each
-            for where, each in self._taken.items()
-            if id(each.scores.queries) not in self._looked_at and each.weights() is None
-        }
+        self._weed_out()
         if not iteration.recorded:
-            self._taken = {}
-            self._try(alone)
-        elif self._scores:
-            self._taken = alone
-            self._scores.clear()
-            self._looked_at.clear()
+            taken, self._taken = self._taken, {}
+            self._try(taken)
+        self._calls.clear()
+        self._scores.clear()
+        self._looked_at.clear()
 
     def _try(self, taken: Mapping[Place, _Taken]) -> None:
         for where, each in taken.items():
@@ -144,33 +232,63 @@ class AttentionTrials(Instrument):
             after=found.fused.seconds,
             differs=found.differs,
             causal=attention.is_causal,
-            masked=attention.mask is not None,
-            dropped=taken.scores.dropped,
+            mask=taken.form,
+            mask_axes=0 if attention.mask is None else attention.mask.dim(),
+            dropped=attention.dropped,
             scale=attention.scale,
+            calls=self._usual[where],
+            expands=attention.expands,
         )
 
 
-def _changed(op: Op, scores: _Scores) -> _Scores | None:
+def _changed(op: Op, value: Value, scores: _Scores) -> _Scores | None:
     """The scores after an operation, None where it is not known what that makes of them."""
     if op.name in _PASSES:
         rate = op.options.get("p", 0.5) if op.name in DROPOUTS and op.options.get("training", True) else 0.0
         return scores._replace(dropped=max(scores.dropped, float(rate or 0.0)))
-    if scores.weights:
+    if scores.weights or scores.dropped:
         return None
-    if op.name in ("mul", "div") and len(op.values) == 1 and len(op.numbers) == 1:
+    if len(op.values) > 1:
+        return _masked(op, value, scores)
+    if op.name in ("mul", "div") and len(op.numbers) == 1:
         factor = float(op.numbers[0])
         return scores._replace(scale=scores.scale * factor if op.name == "mul" else scores.scale / factor)
     if op.name == "softmax":
         axis = op.options.get("dim", op.numbers[0] if op.numbers else None)
         return scores._replace(weights=True) if axis in (-1, len(op.output.shape) - 1) else None
-    return _masked(op, scores)
+    return None
 
 
-def _masked(op: Op, scores: _Scores) -> _Scores | None:
-    """What is filled with a very low number is hidden; what is added must not learn."""
-    mask = tensor_of(op.values[1]) if len(op.values) == 2 else None
-    if mask is None or scores.mask is not None or mask.requires_grad or scores.dropped:
+def _masked(op: Op, value: Value, scores: _Scores) -> _Scores | None:
+    """Only one mask is known to go into the fused call, and it must not learn."""
+    found = _mask_of(op, value)
+    mask = None if found is None or scores.mask is not None or op.output.shape != value.shape else tensor_of(found[0])
+    if found is None or mask is None or mask.requires_grad or mask.dim() < 2 or not readable(mask):
         return None
-    if op.name == "masked_fill" and op.numbers and op.numbers[-1] <= -1e4:
-        return scores._replace(mask=~mask.detach())
-    return scores._replace(mask=mask.detach().clone()) if op.name == "add" else None
+    form = found[1]
+    if mask.dtype.is_floating_point != (form == "adds"):
+        return None
+    hidden = mask <= _HIDDEN if form == "adds" else mask if form == "hides" else ~mask
+    return scores._replace(mask=mask.detach(), form=form, blank=hidden.all(-1).any())
+
+
+def _mask_of(op: Op, value: Value) -> tuple[Value, Mask] | None:
+    """What masks scores, and how: `where` may be called as a method of the scores."""
+    if op.name == "add" and len(op.operands) == len(op.values) == 2 and "alpha" not in op.options:
+        return next(((each, "adds") for each in op.values if each is not value), None)
+    if op.name not in ("masked_fill", "where") or len(op.operands) != 3:
+        return None
+    first, second, third = op.operands
+    if first is value and _hides(third):
+        return second, "hides" if op.name == "masked_fill" else "keeps"
+    if op.name == "where" and second is value and _hides(third):
+        return first, "keeps"
+    return (first, "hides") if op.name == "where" and third is value and _hides(second) else None
+
+
+def _hides(filler: Value | float) -> bool:
+    """Whether a score is none any more that is this number."""
+    if not isinstance(filler, Value):
+        return filler <= _HIDDEN
+    number = tensor_of(filler)
+    return number is not None and is_single(number) and float(number) <= _HIDDEN

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.efficiency import AttentionTried
+from autograd_doctor.events.efficiency import AttentionTried, AttentionUnfit
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.profiling import Measured
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import in_bytes, plural
+
+_MASKS = {
+    "hides": "`mask` is the one that marks what is hidden",
+    "keeps": "`mask` is the one that marks what counts",
+    "adds": "`mask` is what is added to the scores",
+}
 
 
 def bad() -> None:
@@ -173,17 +180,22 @@ def good_scores_by_position() -> None:
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    unfit = {each.location for each in trace.of(AttentionUnfit)}
+    derived_twice = any(each.create_graph for each in trace.of(BackwardRan))
     for tried in trace.of(AttentionTried):
+        if tried.location in unfit:
+            continue
         cost = Measured.ratio(tried.before, tried.after)
         stepwise, fused = tried.saved
         if stepwise - fused < tunables["bytes"] or cost.low > 1 + tunables["slower"]:
             continue
         yield RULE.finding(
             f"attention builds {tried.shape[-2]} x {tried.keys} weights here and keeps {in_bytes(stepwise)} for the "
-            f"backward; `scaled_dot_product_attention` would keep {in_bytes(fused)}, and take {_cost(cost)}",
+            f"backward{_times(tried)}; `scaled_dot_product_attention` would keep {in_bytes(fused)}, and take "
+            f"{_cost(cost)}",
             subject="",
             location=tried.location,
-            help=f"`torch.nn.functional.scaled_dot_product_attention({_arguments(tried)})`",
+            help=_help(tried),
             evidence={
                 "saved_before": stepwise,
                 "saved_after": fused,
@@ -192,9 +204,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 "time_high": cost.high,
                 "results_differ_by": tried.differs,
             },
-            notes=(
-                f"measured in {plural(len(tried.before), 'pair')} of runs on what a step of the program computed with",
-            ),
+            notes=tuple(_notes(tried, derived_twice=derived_twice)),
             step_first=tried.step,
             step_count=1,
         )
@@ -206,12 +216,44 @@ def _cost(cost: Measured) -> str:
     return f"{cost.median:.0%} of the time ({cost.low:.0%} to {cost.high:.0%})"
 
 
-def _arguments(tried: AttentionTried) -> str:
-    found = ["queries", "keys", "values"]
-    found += ["is_causal=True"] if tried.causal else ["attn_mask=…"] * tried.masked
-    found += [f"dropout_p={tried.dropped:g}"] * bool(tried.dropped)
-    usual = tried.shape[-1] ** -0.5
-    return ", ".join([*found, *([f"scale={tried.scale:.4g}"] if abs(tried.scale / usual - 1) > 1e-3 else [])])
+def _times(tried: AttentionTried) -> str:
+    return f" in each of {tried.calls} calls in an iteration" if tried.calls > 1 else ""
+
+
+def _help(tried: AttentionTried) -> str:
+    """The call as it was tried."""
+    lacks_heads = len(tried.shape) == 3
+    call = f"torch.nn.functional.scaled_dot_product_attention({', '.join(_arguments(tried, lacks_heads))})"
+    told = f", where {_MASKS[tried.mask]}" if tried.mask and not tried.causal else ""
+    return f"`{call}{'[:, 0]' * lacks_heads}`{told}"
+
+
+def _arguments(tried: AttentionTried, lacks_heads: bool) -> Iterator[str]:
+    sizes = ", ".join(map(str, [*tried.expands, -1, -1]))
+    by_name = {"queries": _expands_queries(tried), "keys": bool(tried.expands), "values": bool(tried.expands)}
+    for name, expands in by_name.items():
+        yield name + f".expand({sizes})" * expands + "[:, None]" * lacks_heads
+    if tried.causal:
+        yield "is_causal=True"
+    elif tried.mask:
+        by_sample = lacks_heads and tried.mask_axes == len(tried.shape)
+        yield f"attn_mask={'~' * (tried.mask == 'hides')}mask{'[:, None]' * by_sample}"
+    if tried.dropped:
+        yield f"dropout_p={tried.dropped:g}"
+    if abs(tried.scale / tried.shape[-1] ** -0.5 - 1) > 1e-3:
+        yield f"scale={tried.scale:.4g}"
+
+
+def _expands_queries(tried: AttentionTried) -> bool:
+    return any(size not in (-1, given) for size, given in zip(tried.expands, tried.shape, strict=False))
+
+
+def _notes(tried: AttentionTried, *, derived_twice: bool) -> Iterator[str]:
+    yield f"measured in {plural(len(tried.before), 'pair')} of runs on what a step of the program computed with"
+    if tried.mask and not tried.causal:
+        yield "no row of the mask hid all keys in the steps that were looked at: the fused call differs for such rows"
+    if derived_twice:
+        yield "the program uses `create_graph`: the fused call has no second derivative"
 
 
 RULE = Rule(
@@ -220,14 +262,18 @@ RULE = Rule(
     severity="info",
     title="attention builds and keeps its whole matrix",
     observes="`doctor profile` follows products of queries and keys through scaling, masks and softmax to the product "
-    "with values. It runs the same with `scaled_dot_product_attention`, on copies of what the program computed with, "
-    "and in turn with the steps written out. The rule speaks where the results agree, much less is kept for the "
-    "backward, and it takes no longer.",
+    "with values, by `matmul`, `bmm` or `einsum`. It runs the same with `scaled_dot_product_attention`, on copies of "
+    "what the program computed with, and in turn with the steps written out. Bytes are of all that is kept for the "
+    "backward, queries, keys and values among it, without what stays in any case. The rule speaks where the results "
+    "agree, much less is kept, and it takes no longer. It is silent where a mask was seen to hide all keys of a row, "
+    "or the derivative of the attention to be taken with `create_graph=True`.",
     why="The weights of all pairs of positions grow with the square of the length; several copies of them are kept for "
     "the backward. The fused call keeps none, and computes them again piece by piece.",
     fix="Call `torch.nn.functional.scaled_dot_product_attention` instead of product, softmax and product.",
-    fine="Where the weights themselves are looked at, or get terms that learn.",
-    needs=(AttentionTried,),
+    fine="Where the weights themselves are looked at, or get terms that learn; where gradients are differentiated once "
+    "more, as in a gradient penalty: fused kernels have no second derivative; and where a mask may hide all keys of a "
+    "row: the fused call gives zeros there, not the mean of the values.",
+    needs=(AttentionTried, AttentionUnfit, BackwardRan),
     bad=(bad,),
     good=(good, good_short_sequences, good_weights_are_looked_at, good_weights_are_kept, good_scores_by_position),
     tunables={

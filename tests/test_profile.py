@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import mmap
 import os
 import random
+import socket
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +40,13 @@ from autograd_doctor.events.efficiency import (
     Peak,
     Spent,
     WorkersKept,
+    WorkersRuledOut,
+    WorkersTried,
 )
+from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.events.subjects import OptimizerBuilt
-from autograd_doctor.findings import Location
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.profile_changes import MEMORY, WHOLE, changes
 from autograd_doctor.profiling import Measured, Memory, Part, Profile
 from autograd_doctor.reading.allocated import HighWater, allocated
@@ -615,13 +622,103 @@ def test_what_is_read_again_in_each_pass_is_told(other: dict[str, Any], said: bo
 
 
 class _Stream(IterableDataset[int]):
-    def __iter__(self) -> Any:
-        return iter(range(3))
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(100))
+
+
+class _DividedStream(IterableDataset[int]):
+    def __iter__(self) -> Iterator[int]:
+        worker = torch.utils.data.get_worker_info()
+        assert worker is not None
+        yield from range(worker.id, 100, worker.num_workers)
+
+
+def test_a_stream_that_each_worker_would_read_whole_is_told_from_one_that_they_divide() -> None:
+    assert 0 < seconds_of_a_batch(DataLoader(_DividedStream(), batch_size=2), 2, 1.0, 0.0) < 5
+    with pytest.raises(Undecided, match="each would read all samples"):
+        seconds_of_a_batch(DataLoader(_Stream(), batch_size=2), 2, 1.0, 0.0)
+    with pytest.raises(Undecided, match="too few batches"):
+        seconds_of_a_batch(DataLoader(_DividedStream(), batch_size=20), 2, 1.0, 0.0)
 
 
 def test_loaders_of_which_workers_are_not_tried() -> None:
-    assert "does not say in advance" in obstacle(DataLoader(_Stream()))
+    opened = iter([1])
     assert "does not say in advance" in obstacle(DataLoader(_Numbers(), batch_sampler=[[0, 1]]))
+    assert "processes cannot share" in obstacle(DataLoader(_Read(lambda _: next(opened))))
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (lambda path: path.write_text("read"), "writes files"),
+        (lambda path: path.with_name("folder").mkdir(), "writes files"),
+        (lambda path: subprocess.run(["touch", path], check=True), "starts other programs"),
+        (lambda path: socket.create_connection(("127.0.0.1", 9)), "uses the network"),
+    ],
+    ids=["file", "folder", "program", "network"],
+)
+def test_what_is_seen_outside_of_workers_is_refused(tmp_path: Path, act: Callable[[Path], Any], said: str) -> None:
+    def swallowed(index: int) -> int:
+        with contextlib.suppress(Exception):
+            act(tmp_path / "a")
+        return index
+
+    for of in (lambda index: act(tmp_path / "a"), swallowed):
+        loader = DataLoader(_Read(of), batch_size=2)
+        with pytest.raises(Undecided, match=said):
+            seconds_of_a_batch(loader, 1, 1.0, 0.0)
+        with pytest.raises(Undecided, match=said):
+            reread(loader, 1.0, 0.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_may_read_files_in_a_trial(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("1")
+    loader = DataLoader(_Read(lambda _: int(path.read_text())), batch_size=2)
+    assert seconds_of_a_batch(loader, 1, 1.0, 0.0) > 0
+
+
+def test_a_trial_reads_a_part_of_the_data_set(tmp_path: Path) -> None:
+    class Counted(_Numbers):
+        def __init__(self, shared: mmap.mmap) -> None:
+            self._shared = shared
+
+        def __len__(self) -> int:
+            return 400
+
+        def __getitem__(self, index: int) -> int:
+            self._shared[index] = 1
+            return index
+
+    with mmap.mmap(-1, 400) as shared:
+        seconds_of_a_batch(DataLoader(Counted(shared), batch_size=5), 2, 1e-6, 60.0)
+        assert 55 <= sum(shared[:]) <= 100
+
+
+def _said_of_waiting(*others: Event) -> Finding:
+    waiting = [_timed(1.0, spent=[Spent("data", 0.9, Location("t.py", 3)), Spent("forward", 0.1)]) for _ in range(12)]
+    (found,) = data_bound.examine(_trace(*waiting, *others), data_bound.RULE.defaults)
+    return found
+
+
+def test_workers_are_advised_only_where_they_were_tried() -> None:
+    tried = WorkersTried(location=None, workers=2, before=0.9, after=0.3)
+    assert "`num_workers=2`" in _said_of_waiting(tried).help
+    assert "workers" not in _said_of_waiting().help
+    found = _said_of_waiting(WorkersRuledOut(location=None, why="each would read all samples"))
+    assert "workers" not in found.help
+    assert found.notes[-1] == "workers are not advised: each would read all samples"
+
+
+@pytest.mark.parametrize(("cores", "more"), [(0, False), (2, False), (8, True)])
+def test_a_loader_with_workers_is_told_how_many_it_has(cores: int, more: bool) -> None:
+    there = {"loader": 0, "workers": 2, "kept": True, "batches": 12, "start": 0.1, "cores": cores}
+    found = _said_of_waiting(PassTimed(location=Location("t.py", 3), **there))
+    assert found.help.startswith("2 workers prepare batches already: do what is the same")
+    assert "num_workers" not in found.help
+    assert ("or try more of them, as this machine has 8 cores" in found.help) is more
+    assert ("cores" in found.help) is more
 
 
 # ----------------------------------------------------------------------------------------------------------- attention

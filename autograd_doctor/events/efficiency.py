@@ -267,7 +267,7 @@ class PassTimed(Event, frozen=True):
     loader: its number. workers: how many read for it, 0 where the program does. kept: they outlive the pass. batches:
     how many were drawn. start: seconds from asking for the pass to its first batch; wait: the median of those that the
     program waited for another one, None without any. since: seconds from asking for the pass before at this line to
-    asking for this one, None in the first.
+    asking for this one, None in the first. cores: of the machine, 0 where it does not tell.
     """
 
     location: Location | None
@@ -278,6 +278,7 @@ class PassTimed(Event, frozen=True):
     start: float
     wait: float | None = None
     since: float | None = None
+    cores: int = 0
 
 
 class WorkersKept(Event, frozen=True):
@@ -304,6 +305,16 @@ class WorkersTried(Event, frozen=True):
     after: float
 
 
+class WorkersRuledOut(Event, frozen=True):
+    """Why nothing is known of workers for a loader of which the program reads the batches itself, and waits for them.
+
+    why: what stands in the way. location: where batches are asked for.
+    """
+
+    location: Location | None
+    why: str
+
+
 PROFILED: tuple[type[Event], ...] = (
     IterationTimed,
     ModulesTimed,
@@ -316,6 +327,7 @@ PROFILED: tuple[type[Event], ...] = (
     EvaluationTried,
     OptimizerTried,
     WorkersTried,
+    WorkersRuledOut,
     ItemsReread,
     PassTimed,
     WorkersKept,

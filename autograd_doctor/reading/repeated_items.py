@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.unnoticed import unnoticed
+from autograd_doctor.reading.watched_workers import WatchedWorkers, undecided_if_workers_fail
 
 _FEWEST, _MOST = 4, 32
 """Samples."""
@@ -57,20 +57,18 @@ def reread(loader: DataLoader[Any], one: float, budget: float) -> list[Reread]:
     """
     dataset: Any = loader.dataset
     count = min(len(dataset), max(_FEWEST, min(_MOST, int(budget / max(2 * one, 1e-6)))))
-    with unnoticed():
+    watched = WatchedWorkers(loader.worker_init_fn)
+    with unnoticed(), undecided_if_workers_fail(watched):
         reading = DataLoader(
             _Twice(dataset),
             batch_size=None,
             sampler=[len(dataset) * number // count for number in range(count)],
             num_workers=1,
             timeout=_PATIENCE,
-            worker_init_fn=loader.worker_init_fn,
+            worker_init_fn=watched.begin,
             multiprocessing_context="fork",
         )
-        try:
-            return list(reading)
-        except Exception as error:
-            raise Undecided(f"a worker fails: {type(error).__name__}") from None
+        return list(reading)
 
 
 def _random_state() -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import contextlib
 import inspect
 import textwrap
 from collections import deque
@@ -20,7 +19,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.reading.places import is_own
-from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
+from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a, unwrapped
 
 _METHODS = ("forward", "setup_context", "backward")
 _ACTING = tuple(map(id, (open, exec, eval, input, setattr, delattr, next)))
@@ -114,7 +113,7 @@ class _Reading:
         self._copied = dict(copied or {})
         self._tree = _parsed(function)
         self._shared = {name for node in self._of(ast.Global, ast.Nonlocal) for name in node.names}
-        self._outside = {**_closure(function), **(outside or {})}
+        self._outside = {**closure_of(function), **(outside or {})}
         code = function.__code__
         stored = {node.id for node in self._of(ast.Name) if isinstance(node.ctx, ast.Store)}
         inner = {node.arg for node in self._of(ast.arg)}
@@ -226,14 +225,6 @@ class _Reading:
             if name in scope:
                 return scope[name]
         return _UNKNOWN
-
-
-def _closure(function: FunctionType) -> dict[str, Any]:
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # nothing has been assigned to it
-            found[name] = cell.cell_contents
-    return found
 
 
 def _root(node: ast.expr) -> str:

@@ -6,6 +6,7 @@ a module may import another one when it is asked for an attribute.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
@@ -45,3 +46,12 @@ def unwrapped(function: object) -> object:
         else:
             return function
     return None
+
+
+def closure_of(function: FunctionType) -> dict[str, Any]:
+    """The variables of functions around it that a function uses, and what they stand for."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # nothing has been assigned to it
+            found[name] = cell.cell_contents
+    return found

@@ -5,14 +5,17 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 from torch.utils.data.dataloader import default_collate
 
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.reading.ties import live_source
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.unnoticed import unnoticed
+from autograd_doctor.reading.watched_workers import WatchedWorkers, undecided_if_workers_fail
 from autograd_doctor.reading.without_running import is_a
 
 _FEWEST, _MOST = 6, 40
@@ -21,14 +24,18 @@ _PATIENCE = 20
 """Seconds to wait for one batch."""
 _FEWEST_PASSES, _MOST_PASSES = 2, 5
 """With workers that are kept, after the first, in which they start."""
+_PART = 4
+"""One in so many samples of a data set is read at most, if these are enough batches: others may have to be paid for."""
 
 
 def obstacle(loader: DataLoader[Any]) -> str:
     """Why workers cannot be tried for a loader; "" where nothing stands in the way."""
-    if is_a(loader.dataset, IterableDataset) or type(loader.batch_sampler) is not BatchSampler:
+    if not is_a(loader.dataset, IterableDataset) and type(loader.batch_sampler) is not BatchSampler:
         return "it does not say in advance what a batch consists of"
     if "fork" not in multiprocessing.get_all_start_methods():
         return "this system cannot fork"
+    if source := live_source(loader.dataset):
+        return f"reading uses {source}, which processes cannot share"
     return ""
 
 
@@ -56,18 +63,32 @@ def seconds_of_a_batch(loader: DataLoader[Any], workers: int, alone: float, budg
     """The time between two batches with so many workers, if nobody else took any. alone: what one takes without.
 
     budget: seconds that it may take, roughly. Raises `Undecided` where the workers fail, as where the data set cannot
-    be read there.
+    be read there, and where each of them would read the whole of an iterable one.
     """
-    timed = max(_FEWEST, min(_MOST, int(budget * workers / max(alone, 1e-6))))
     ahead = 2 * workers + 1
-    with _read_by(loader, workers, ahead + timed) as tried:
+    timed = max(_FEWEST, min(_MOST, int(budget * workers / max(alone, 1e-6)), _batches_of_a_part(loader) - ahead))
+    with _read_by(loader, workers, ahead + timed) as (tried, watched):
         batches = iter(tried)
-        for _ in range(ahead):
-            next(batches)
+        _count(batches, ahead)
+        if is_a(loader.dataset, IterableDataset) and not watched.asked:
+            raise Undecided("each would read all samples: none asked `get_worker_info` for its `id` and `num_workers`")
         began = CLOCK.perf_counter()
-        for _ in range(timed):
-            next(batches)
+        if (timed := _count(batches, timed)) < _FEWEST:
+            raise Undecided("there are too few batches to time them")
         return (CLOCK.perf_counter() - began) / timed
+
+
+def _count(batches: Iterator[Any], most: int) -> int:
+    """Draw so many batches; the number of those that there were."""
+    return sum(1 for _ in islice(batches, most))
+
+
+def _batches_of_a_part(loader: DataLoader[Any]) -> int:
+    """How many may be read of a data set that says how many samples it has; of any other, as many as are timed."""
+    dataset: Any = loader.dataset
+    if is_a(dataset, IterableDataset):
+        return _MOST
+    return len(dataset) // (_PART * (loader.batch_size or 1))
 
 
 def seconds_with_kept_workers(loader: DataLoader[Any], budget: float) -> list[float]:
@@ -77,7 +98,7 @@ def seconds_with_kept_workers(loader: DataLoader[Any], budget: float) -> list[fl
     which no further pass begins, but for the fewest. Raises `Undecided` where the workers fail.
     """
     found: list[float] = []
-    with _read_by(loader, loader.num_workers, loader.num_workers, kept=True) as tried:
+    with _read_by(loader, loader.num_workers, loader.num_workers, kept=True) as (tried, _):
         began = CLOCK.perf_counter()
         _until_the_first(tried)
         while len(found) < _MOST_PASSES:
@@ -98,20 +119,22 @@ def _until_the_first(tried: DataLoader[Any]) -> float:
 
 
 @contextmanager
-def _read_by(loader: DataLoader[Any], workers: int, batches: int, *, kept: bool = False) -> Iterator[DataLoader[Any]]:
+def _read_by(
+    loader: DataLoader[Any], workers: int, batches: int, *, kept: bool = False
+) -> Iterator[tuple[DataLoader[Any], WatchedWorkers]]:
     """A block in which the data set of a loader is read by other workers, so many batches in each pass."""
+    watched = WatchedWorkers(loader.worker_init_fn)
+    streams = is_a(loader.dataset, IterableDataset)
     with unnoticed():
         tried: DataLoader[Any] = DataLoader(
             loader.dataset,
-            batch_sampler=_Batches(loader, batches),
+            **({"batch_size": loader.batch_size} if streams else {"batch_sampler": _Batches(loader, batches)}),
             num_workers=workers,
-            collate_fn=loader.collate_fn or default_collate,
+            collate_fn=loader.collate_fn if streams else loader.collate_fn or default_collate,
             timeout=_PATIENCE,
-            worker_init_fn=loader.worker_init_fn,
+            worker_init_fn=watched.begin,
             multiprocessing_context="fork",
             persistent_workers=kept,
         )
-        try:
-            yield tried
-        except Exception as error:
-            raise Undecided(f"workers fail: {type(error).__name__}") from None
+        with undecided_if_workers_fail(watched):
+            yield tried, watched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from statistics import median
 from typing import ClassVar
@@ -129,5 +130,6 @@ class LoaderPasses(Instrument):
                 start=ending.start,
                 wait=median(ending.waits) if ending.waits else None,
                 since=ending.since,
+                cores=os.cpu_count() or 0,
             )
         )

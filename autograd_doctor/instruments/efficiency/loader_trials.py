@@ -6,20 +6,27 @@ import os
 from statistics import median
 from typing import Any, ClassVar
 
-from autograd_doctor.events.efficiency import ItemsReread, WorkersTried
+from torch.utils.data import IterableDataset
+
+from autograd_doctor.events.efficiency import ItemsReread, WorkersRuledOut, WorkersTried
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.repeated_items import reread
+from autograd_doctor.reading.ties import State, changed, state_of
 from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.reading.worker_trials import obstacle, seconds_of_a_batch
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
 
 _AFTER = 12
 """Iterations in which the program waits as it does."""
+_FROM = 2
+"""Iterations after which what the data set uses is compared with what it is when workers are tried: what is opened or
+looked up once is there by then."""
 _SHARE = 0.25
 """Of an iteration, below which nobody would try."""
 _SECONDS = 1.5
@@ -30,7 +37,7 @@ _WORKERS = (2, 4)
 class LoaderTrials(Instrument):
     """Tries the loader that the last batch came from, once, between two iterations."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (WorkersTried, ItemsReread)
+    emits: ClassVar[tuple[type[Event], ...]] = (WorkersTried, WorkersRuledOut, ItemsReread)
 
     def __init__(self, site: Site, course: Course, iteration_times: IterationTimes) -> None:
         super().__init__(site)
@@ -40,6 +47,7 @@ class LoaderTrials(Instrument):
         self._where: Place | None = None
         self._waited: list[float] = []
         self._shares: list[float] = []
+        self._used: State = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._began)
@@ -58,20 +66,30 @@ class LoaderTrials(Instrument):
         waited = sum(seconds for (activity, _), seconds in iteration.spent.items() if activity == "data")
         self._waited.append(waited / len(iteration.drawn))
         self._shares.append(waited / iteration.seconds if iteration.seconds else 0.0)
+        if len(self._waited) == _FROM and self._loader is not None:
+            self._used = state_of(self._loader.dataset)
         if len(self._waited) >= _AFTER:
             self._try(self._loader)
             self._loader = None
             self.detach()
 
     def _try(self, loader: Loader | None) -> None:
-        if loader is None or loader.num_workers or median(self._shares) < _SHARE or obstacle(loader):
+        if loader is None or loader.num_workers or median(self._shares) < _SHARE:
             return
         alone = median(self._waited)
         try:
-            self._reread(loader, alone / (loader.batch_size or 1))
+            self._look_for_obstacles(loader)
+            if not is_a(loader.dataset, IterableDataset):
+                self._reread(loader, alone / (loader.batch_size or 1))
             self._try_workers(loader, alone)
         except Undecided as undecided:
-            self.limited(f"workers were not tried: {undecided}")
+            self.emit(WorkersRuledOut(step=self._course.steps, location=locate(self._where), why=str(undecided)))
+
+    def _look_for_obstacles(self, loader: Loader) -> None:
+        if reason := obstacle(loader):
+            raise Undecided(reason)
+        if name := changed(self._used, state_of(loader.dataset)):
+            raise Undecided(f"reading uses `{name}`, which changes meanwhile: a worker would have a copy of its own")
 
     def _reread(self, loader: Loader, waited: float) -> None:
         found = reread(loader, waited, _SECONDS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from torch.utils.data import IterableDataset
+
 from autograd_doctor.events.efficiency import WorkersKept
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.efficiency.loader_passes import LoaderPasses, Pass
@@ -11,6 +13,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.reading.worker_trials import obstacle, seconds_with_kept_workers
 from autograd_doctor.signals import Signals
 
@@ -40,7 +43,9 @@ class WorkerStarts(Instrument):
         loader, where, since = started.loader, started.where, started.since
         if loader is None or not loader.num_workers or since is None or started.start < _SHARE * since:
             return
-        if where in self._tried or len(self._tried) >= _MOST_LINES or obstacle(loader):
+        if where in self._tried or len(self._tried) >= _MOST_LINES or is_a(loader.dataset, IterableDataset):
+            return
+        if obstacle(loader):
             return
         self._tried.add(where)
         try:

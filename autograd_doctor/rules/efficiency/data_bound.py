@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from autograd_doctor.events.efficiency import ItemsReread, IterationTimed, PassTimed, WorkersKept, WorkersTried
+from autograd_doctor.events.efficiency import (
+    ItemsReread,
+    IterationTimed,
+    PassTimed,
+    WorkersKept,
+    WorkersRuledOut,
+    WorkersTried,
+)
 from autograd_doctor.findings import Finding
 from autograd_doctor.profiling import Measured
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -214,12 +221,12 @@ def _waiting(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     where = next(iter(lines_of(spent, "data")), None)
     tried = trace.of(WorkersTried)
     repeated = next((each for each in trace.of(ItemsReread) if _is_repeated(each, tunables)), None)
-    there = next((each.workers for each in trace.of(PassTimed) if each.location == where), 0)
+    timed_there = next((each for each in trace.of(PassTimed) if each.location == where), None)
     yield RULE.finding(
         f"{share:.0%} of an iteration is spent waiting for the next batch: {1e3 * waited:.3g} of {1e3 * taken:.3g} ms",
         subject="",
         location=where,
-        help=_help(tried, taken - waited, there, repeated),
+        help=_help(tried, taken - waited, timed_there, repeated),
         evidence={
             "share_of_the_time": share,
             "seconds_of_waiting": waited,
@@ -233,6 +240,7 @@ def _waiting(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 f"tried: with `num_workers={each.workers}`, a batch came every {1e3 * each.after:.3g} ms"
                 for each in tried
             ),
+            *(f"workers are not advised: {each.why}" for each in trace.of(WorkersRuledOut)),
             *([_repeated(repeated)] if repeated is not None else []),
         ),
         step_first=timed[0].step,
@@ -253,24 +261,37 @@ def _repeated(read: ItemsReread) -> str:
     )
 
 
-def _help(tried: Sequence[WorkersTried], computing: float, there: int, repeated: ItemsReread | None) -> str:
+def _help(
+    tried: Sequence[WorkersTried], computing: float, passed: PassTimed | None, repeated: ItemsReread | None
+) -> str:
     """The fewest workers that keep up with the model, or else as many as read fastest, where they were tried.
 
-    there: how many read already.
+    passed: over the loader that is waited for.
     """
     otherwise = "do what is the same for each sample once and store it, or read and decode larger pieces at a time"
     if repeated is not None:
         otherwise = "keep what `__getitem__` returns: it is the same for a sample in each pass"
-    if there:
-        return f"let more than {plural(there, 'worker')} prepare batches, if there are cores for them; or {otherwise}"
+    if passed is not None and passed.workers:
+        return _more_than(passed, otherwise)
+    if not tried:
+        return otherwise
     faster = [each for each in tried if each.after < _WORTH_IT * each.before]
-    if tried and not faster:
-        return f"workers would not be much faster here: {otherwise}"
     keeping_up = [each for each in faster if each.after <= computing]
     fastest = min(faster, key=lambda each: each.after, default=None)
     best = min(keeping_up, key=lambda each: each.workers, default=fastest)
-    several = f"`num_workers={best.workers if best else 2}`{'' if best else ' or more'}, `persistent_workers=True`"
+    if best is None:
+        return f"workers would not be much faster here: {otherwise}"
+    several = f"`num_workers={best.workers}`, `persistent_workers=True`"
     return f"let workers prepare batches while the model trains ({several}); or {otherwise}"
+
+
+def _more_than(passed: PassTimed, otherwise: str) -> str:
+    """For a loader that has workers: more of them were not tried, and need cores."""
+    several = plural(passed.workers, "worker")
+    already = f"{several} {'prepare' if passed.workers > 1 else 'prepares'} batches already"
+    if passed.cores <= passed.workers:
+        return f"{already}: {otherwise}"
+    return f"{already}: {otherwise}; or try more of them, as this machine has {passed.cores} cores"
 
 
 RULE = Rule(
@@ -281,15 +302,20 @@ RULE = Rule(
     observes="The time of each iteration is split by what the program does. The rule speaks where much of it goes by "
     "between asking a `DataLoader` for the next batch and getting it, and where each pass waits for its workers to "
     "start: it compares the first batches of passes with those that come from workers which are kept. `doctor profile` "
-    "measures that. It has a worker read samples twice, too, to see whether the same is computed in each pass.",
+    "measures that. It has a worker read samples twice, too, to see whether the same is computed in each pass. Workers "
+    "are advised only where they were tried: not where reading uses what changes while the program trains, or a file, "
+    "a connection or a lock that processes cannot share, not where it would be seen outside of a worker, and not where "
+    "each worker would read all of an `IterableDataset`.",
     why="The model and the device idle while samples are read, decoded and collated. A faster device, a smaller model "
     "or a lower precision change nothing then: the loader sets the pace.",
-    fix="Raise `num_workers`, so that batches are prepared while the model trains. Move what is the same in every "
-    "epoch (decoding, resizing, tokenising) out of `__getitem__`, and store the result. Build a loader once, and "
-    "keep its workers with `persistent_workers=True`.",
-    fine="A model so small that an iteration takes next to nothing; a check on a slow disk, or on a machine with "
-    "fewer cores than the one on which you train.",
-    needs=(IterationTimed, WorkersTried, ItemsReread, PassTimed, WorkersKept),
+    fix="Raise `num_workers`, so that batches are prepared while the model trains; an `IterableDataset` has to ask "
+    "`get_worker_info` then, and yield a part of the samples in each. Move what is the same in every epoch (decoding, "
+    "resizing, tokenising) out of `__getitem__`, and store the result. Build a loader once, and keep its workers with "
+    "`persistent_workers=True`.",
+    fine="Data that come when they come, from a stream, a service or the model itself; a model so small that an "
+    "iteration takes next to nothing; a check on a slow disk, or on a machine with fewer cores than the one on which "
+    "you train.",
+    needs=(IterationTimed, WorkersTried, WorkersRuledOut, ItemsReread, PassTimed, WorkersKept),
     bad=(bad, bad_workers_start_in_each_pass),
     good=(good, good_loop_of_its_own, good_workers_are_kept, good_first_batch_is_slow),
     tunables={

@@ -47,6 +47,27 @@ def module(name: str) -> Any:
         return None
 
 
+class _Mallinfo(ctypes.Structure):
+    """What `mallinfo2` returns, see mallinfo(3): uordblks in blocks, hblkhd in those that have pages of their own."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    )  # fmt: skip
+
+
+def _told_by_glibc() -> Callable[[], Any] | None:
+    """What glibc has from 2.33 on, and other C libraries have not."""
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (OSError, TypeError, AttributeError):
+        return None
+    ask.restype = _Mallinfo
+    return ask
+
+
 _fcntl, _msvcrt, _resource = module("fcntl"), module("msvcrt"), module("resource")
 _getuid: Callable[[], int] | None = getattr(os, "getuid", None)
 _killpg: Callable[[int, int], None] | None = getattr(os, "killpg", None)
@@ -56,6 +77,7 @@ _sysconf: Callable[[str], int] | None = getattr(os, "sysconf", None)
 _chown: Callable[..., None] | None = getattr(os, "chown", None)
 _fchmod: Callable[[int, int], None] | None = getattr(os, "fchmod", None)
 _ask_for_stacks: int | None = getattr(signal, "SIGUSR2", None) if hasattr(faulthandler, "register") else None
+_mallinfo: Callable[[], Any] | None = _told_by_glibc()
 _alarm: int | None = getattr(signal, "SIGALRM", None)
 KILL: int = getattr(signal, "SIGKILL", signal.SIGTERM)
 """Ends a process that does not listen; on Windows, every signal does."""
@@ -266,6 +288,14 @@ def ask_for_stacks(process: int) -> None:
 def wakes() -> int | None:
     """How many times this process gave up the processor by itself; None where the system does not count."""
     return int(_resource.getrusage(_resource.RUSAGE_SELF).ru_nvcsw) if _resource is not None else None
+
+
+def handed_out() -> int | None:
+    """Bytes that the C library has handed out to this process, tensors and all else, None where it does not tell."""
+    if _mallinfo is None:
+        return None
+    told = _mallinfo()
+    return int(told.uordblks + told.hblkhd)
 
 
 def configured(name: str, otherwise: int) -> int:

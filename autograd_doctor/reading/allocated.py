@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
-from collections.abc import Callable
 from typing import Literal
 
 import torch
 
+from autograd_doctor import system
 from autograd_doctor.events.efficiency import Peak
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.torch_versions import allocated_bytes
 
 _TRIED = 2**20
 """Bytes of a tensor that the C library has to notice: some programs bring an allocator of their own."""
-
-
-class _Mallinfo(ctypes.Structure):
-    """What `mallinfo2` of glibc (2.33 and later) returns, see mallinfo(3)."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
-        )
-    )  # fmt: skip
 
 
 def allocated() -> int | None:
@@ -36,8 +24,7 @@ def allocated() -> int | None:
     on_accelerators = allocated_bytes()
     if on_accelerators is not None:
         return on_accelerators
-    ask = _c_library()
-    return ask() if ask is not None else None
+    return system.handed_out() if _is_told() else None
 
 
 class HighWater:
@@ -60,18 +47,9 @@ class HighWater:
 
 
 @functools.cache
-def _c_library() -> Callable[[], int] | None:
-    """Who counts the bytes in small blocks, and in those that are large enough for pages of their own."""
-    try:
-        ask = ctypes.CDLL(None).mallinfo2
-    except (OSError, TypeError, AttributeError):  # another C library, or another system
-        return None
-    ask.restype = _Mallinfo
-
-    def bytes_in_use() -> int:
-        told = ask()
-        return int(told.uordblks + told.hblkhd)
-
-    before = bytes_in_use()
+def _is_told() -> bool:
+    """Whether the C library is the one that hands out what tensors take."""
+    before = system.handed_out()
     held = torch.empty(_TRIED, dtype=torch.uint8, device="cpu")
-    return bytes_in_use if bytes_in_use() - before >= held.nbytes else None
+    after = system.handed_out()
+    return before is not None and after is not None and after - before >= held.nbytes

@@ -18,6 +18,8 @@ from autograd_doctor.signals.signal import Seam, Signal
 
 _COMPILER = "torch._dynamo.eval_frame"
 _WHY = "inside of what is compiled"
+UNSEEN = "what is computed inside of a compiled model is not seen"
+"""By which instruments say so."""
 
 
 class Compiled(Seam):

@@ -9,8 +9,8 @@ from autograd_doctor.events.run import Noted
 from autograd_doctor.instruments.instrument import Instrument, Site, requirements
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
-from autograd_doctor.instruments.spine.tapes import Tapes
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.compiled import UNSEEN
 
 
 class Captured(Instrument):
@@ -19,11 +19,10 @@ class Captured(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (Noted,)
 
-    def __init__(self, site: Site, course: Course, late_values: LateValues, tapes: Tapes) -> None:
+    def __init__(self, site: Site, course: Course, late_values: LateValues) -> None:
         super().__init__(site)
         self._course = course
         self._late_values = late_values
-        self._tapes = tapes
         self._said: set[str] = set()
 
     def connect(self, signals: Signals) -> None:
@@ -35,14 +34,14 @@ class Captured(Instrument):
         self._say("the program captures work in a graph of the accelerator: what that replays is not seen")
 
     def _compiled(self, function: object) -> None:
-        """Who tells of operations sees less than it promises; of those whom others ask as well, the tapes."""
+        """Who tells of operations sees less than it promises, but for those whom others ask as well."""
         if not self._say("the program compiles its model: what is computed inside of that is not seen"):
             return
         operations = self._site.signals.operations
         asked = {each for kind in Instrument.__subclasses__() for each in requirements(kind).values()}
-        for owner in (self._tapes, *operations.began.owners, *operations.ended.owners):
-            if isinstance(owner, Instrument) and (owner is self._tapes or type(owner) not in asked):
-                owner.limited("what is computed inside of a compiled model is not seen")
+        for owner in operations.began.owners | operations.ended.owners:
+            if isinstance(owner, Instrument) and type(owner) not in asked:
+                owner.limited(UNSEEN)
 
     def _say(self, text: str) -> bool:
         """Whether it is the first time."""

@@ -12,6 +12,7 @@ from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.compiled import UNSEEN
 from autograd_doctor.tape import Value
 
 _MOST_TOLD = 2
@@ -29,6 +30,10 @@ class LossQuery(Instrument, ABC):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(signals.compiled.began, self._compiled_began)
+
+    def _compiled_began(self, function: object) -> None:
+        self.limited(UNSEEN)
 
     def _backward_began(self, call: BackwardCall) -> None:
         if call.kind == "backward":

@@ -901,6 +901,16 @@ def test_a_way_that_computes_something_else_differs(monkeypatch: pytest.MonkeyPa
     assert (fused.differs, foreach.differs) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-4))
 
 
+def test_a_way_that_makes_nan_is_as_far_off_as_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoiled(params: list[torch.Tensor], *args: Any, **kwargs: Any) -> None:
+        for each in params:
+            each.fill_(torch.nan)
+
+    monkeypatch.setattr(sys.modules["torch.optim.sgd"], "_fused_sgd", spoiled)
+    _, fused, foreach = ways_tried(_stepped(torch.optim.SGD), 0.0)
+    assert (fused.differs, foreach.differs) == (float("inf"), pytest.approx(0.0, abs=1e-4))
+
+
 def test_no_hook_is_called_by_a_trial() -> None:
     called: list[object] = []
     hook = register_optimizer_step_pre_hook(lambda *_: called.append(1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import partial
+from math import inf, isnan
 from typing import Any, NamedTuple
 
 import torch
@@ -167,5 +168,8 @@ def _apart(before: list[torch.Tensor], plain: Optimizer, other: Optimizer) -> fl
             if start.numel():
                 numbers += [(one - start).abs().max().double(), (one - two).abs().max().double()]
     read = read_together(numbers)
-    change, difference = max(read[::2], default=0.0), max(read[1::2], default=0.0)
-    return difference / change if change > 0 and difference == difference else 0.0
+    changes, differences = read[::2], read[1::2]
+    if any(map(isnan, differences)):
+        return inf
+    largest = max(changes, default=0.0)
+    return max(differences) / largest if largest > 0 else 0.0

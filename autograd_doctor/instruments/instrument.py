@@ -13,6 +13,7 @@ from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.signal import Signal
+from autograd_doctor.wording import first_line
 
 P = TypeVar("P")
 _LAST = 1_000_000
@@ -104,6 +105,11 @@ class Instrument:
         if reason not in self._limits:
             self._limits.add(reason)
             self.emit(InstrumentLimited(instrument=self.name, reason=reason))
+
+
+def failure_of_copy(error: Exception) -> str:
+    """What is said of a copy whose call has raised."""
+    return f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
 
 
 def name_of(kind: type[Instrument]) -> str:

@@ -11,6 +11,7 @@ import torch
 from torch.nn.functional import dropout, scaled_dot_product_attention
 
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.reading.counted_storages import CountedStorages
 from autograd_doctor.reading.graph_bytes import saved_by, savers
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.paired_runs import Rounds, seconds_in_turn
@@ -132,12 +133,9 @@ def _difference(attention: Attention) -> float:
 
 
 def _saved(result: torch.Tensor, anyway: Iterable[torch.Tensor]) -> int:
-    found = {
-        address: size for node in nodes_of([result]) for each in saved_by(node) for address, size in storages_of(each)
-    }
-    for each in anyway:
-        found.pop(storage_address(each), None)
-    return sum(found.values())
+    counted = CountedStorages()
+    counted.add(anyway)
+    return counted.add(each for node in nodes_of([result]) for each in saved_by(node))
 
 
 def _forward_and_backward(attention: Attention, way: _Way) -> None:

@@ -9,12 +9,11 @@ from math import inf, isnan
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.paired_runs import Rounds, seconds_in_turn
-from autograd_doctor.reading.subclasses import bytes_of
+from autograd_doctor.reading.subclasses import bytes_of, is_plain
 from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.reading.trials import Undecided, alone
 
@@ -52,8 +51,7 @@ def obstacle(optimizer: Optimizer) -> str:
     learning = [parameter for parameter in _parameters(optimizer) if parameter.grad is not None]
     if not learning:
         return "there are no gradients"
-    plain = (torch.Tensor, nn.Parameter)
-    if any(type(each) not in plain or type(each.grad) is not torch.Tensor or each.is_meta for each in learning):
+    if any(not is_plain(each) or type(each.grad) is not torch.Tensor or each.is_meta for each in learning):
         return "its parameters are not plain tensors"
     if any(each.grad is None or each.grad.layout is not torch.strided or each.is_complex() for each in learning):
         return "its gradients are sparse, or complex"

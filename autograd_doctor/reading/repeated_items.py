@@ -17,8 +17,6 @@ from autograd_doctor.reading.watched_workers import WatchedWorkers, undecided_if
 
 _FEWEST, _MOST = 4, 32
 """Samples."""
-_PATIENCE = 20
-"""Seconds to wait for one sample."""
 
 
 class Reread(NamedTuple):
@@ -64,9 +62,7 @@ def reread(loader: DataLoader[Any], one: float, budget: float) -> list[Reread]:
             batch_size=None,
             sampler=[len(dataset) * number // count for number in range(count)],
             num_workers=1,
-            timeout=_PATIENCE,
-            worker_init_fn=watched.begin,
-            multiprocessing_context="fork",
+            **watched.options,
         )
         return list(reading)
 

@@ -24,6 +24,11 @@ def is_parameter(thing: object) -> bool:
     return is_a(thing, torch.Tensor) and attributes(thing).get("_is_param") is True
 
 
+def is_plain(thing: object) -> bool:
+    """Whether it is a tensor of torch's own class, or a parameter."""
+    return type(thing) in _PLAIN
+
+
 def dispatches(tensor: torch.Tensor) -> bool:
     """Whether what is done with a tensor runs code of its class: reading it could fail, or talk to other processes."""
     kind = type(tensor)
@@ -36,10 +41,10 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     None for those that hold no values (lazy, meta, fakes, freed by a framework, under a transform of functions), or
     do not say which (`__tensor_flatten__` is how classes say it).
     """
-    is_plain = type(tensor) in _PLAIN
-    if (not is_plain and is_lazy(tensor)) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    of_torch = is_plain(tensor)
+    if (not of_torch and is_lazy(tensor)) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return
-    if not is_plain and dispatches(tensor):
+    if not of_torch and dispatches(tensor):
         flatten = getattr(type(tensor), "__tensor_flatten__", None)
         inner = [getattr(tensor, name, None) for name in flatten(tensor)[0]] if flatten is not None else []
         for part in inner:

@@ -30,6 +30,8 @@ _EFFECTS = (
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EFFECT, _ASKED = 0, 1
 """Places in the memory that is shared: the number of the first effect, and whether somebody asked."""
+_PATIENCE = 20
+"""Seconds to wait for one batch."""
 _FIRST = 1_000
 """Of what a process does when it ends, such as removing its own temporary files."""
 
@@ -39,7 +41,7 @@ class Refused(Exception):
 
 
 class WatchedWorkers:
-    """Give `begin` to a loader as its `worker_init_fn`; it calls the one that the program gave.
+    """Give `options` to a loader; the `worker_init_fn` among them calls the one that the program gave.
 
     refusal: what a worker was about to do that would have been seen outside, and was not done; "" without any. asked:
     a worker asked `get_worker_info` which one it is.
@@ -58,6 +60,11 @@ class WatchedWorkers:
     @property
     def asked(self) -> bool:
         return bool(self._seen[_ASKED])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For the loader whose workers these are."""
+        return {"timeout": _PATIENCE, "worker_init_fn": self.begin, "multiprocessing_context": "fork"}
 
     def begin(self, worker: int) -> None:
         """In a worker. It is gone after the trial, and what is changed in it is, too."""

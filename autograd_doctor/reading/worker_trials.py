@@ -20,8 +20,6 @@ from autograd_doctor.reading.without_running import is_a
 
 _FEWEST, _MOST = 6, 40
 """Batches that are timed, after those that the workers begin with."""
-_PATIENCE = 20
-"""Seconds to wait for one batch."""
 _FEWEST_PASSES, _MOST_PASSES = 2, 5
 """With workers that are kept, after the first, in which they start."""
 _PART = 4
@@ -131,10 +129,8 @@ def _read_by(
             **({"batch_size": loader.batch_size} if streams else {"batch_sampler": _Batches(loader, batches)}),
             num_workers=workers,
             collate_fn=loader.collate_fn if streams else loader.collate_fn or default_collate,
-            timeout=_PATIENCE,
-            worker_init_fn=watched.begin,
-            multiprocessing_context="fork",
             persistent_workers=kept,
+            **watched.options,
         )
         with undecided_if_workers_fail(watched):
             yield tried, watched

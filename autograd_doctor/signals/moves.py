@@ -12,10 +12,9 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.asked_for import is_of_torch
+from autograd_doctor.reading.subclasses import is_plain
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import CallSeam
-
-_PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
 @dataclass(eq=False, slots=True)
@@ -52,7 +51,7 @@ class _Method:
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
         method = self._original.__get__(tensor, kind)
-        if type(tensor) not in _PLAIN_TENSORS or not self._seam.guard.idle:
+        if not is_plain(tensor) or not self._seam.guard.idle:
             return method
         return method if is_of_torch(sys._getframe(1).f_code.co_filename) else self._telling(method, tensor)
 
@@ -73,7 +72,7 @@ class _Method:
 def _to(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
     """It takes a device, a dtype, or a tensor that has both. What torch would refuse is left to it."""
     wanted: Any = kwargs.get("device", kwargs.get("other", args[0] if args else None))
-    if type(wanted) in _PLAIN_TENSORS:
+    if is_plain(wanted):
         return _if_elsewhere(wanted.device, tensor)
     try:
         return _if_elsewhere(torch.device(wanted), tensor) if isinstance(wanted, str | int | torch.device) else None
@@ -87,7 +86,7 @@ def _cuda(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def _copied(tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
     source: Any = args[0] if args else kwargs.get("src")
-    return _if_elsewhere(tensor.device, source) if type(source) in _PLAIN_TENSORS else None
+    return _if_elsewhere(tensor.device, source) if is_plain(source) else None
 
 
 def _if_elsewhere(device: torch.device, tensor: torch.Tensor) -> torch.device | None:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.asked_for import is_of_torch
+from autograd_doctor.reading.subclasses import is_plain
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import CallSeam, Seam, Signal
@@ -27,7 +28,6 @@ _VALUES = (
 
 _WAITING = ("item", "tolist", "numpy", "cpu", "__array__", "__float__", "__format__", "__int__", "__repr__")
 _ONLY_WAITING = ("nonzero", "__bool__", "__index__")
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 @dataclass(eq=False, slots=True)
@@ -150,7 +150,7 @@ class _Waiting(_Attribute):
 
 
 def _is_remote(tensor: torch.Tensor) -> bool:
-    if type(tensor) not in _PLAIN:
+    if not is_plain(tensor):
         return False
     with torch._C.DisableTorchFunction():
         return not tensor.is_cpu

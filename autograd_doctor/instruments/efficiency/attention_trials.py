@@ -18,6 +18,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import DROPOUTS
 from autograd_doctor.reading.attention_products import PRODUCTS, scored, weighted
+from autograd_doctor.reading.counted_storages import CountedStorages
 from autograd_doctor.reading.fused_attention import Attention, Compared, compared, copies, kept_anyway
 from autograd_doctor.reading.graph_bytes import saved_by
 from autograd_doctor.reading.graph_structure import nodes_of
@@ -164,7 +165,7 @@ class AttentionTrials(Instrument):
         self, where: Place, scores: _Scores, values: torch.Tensor, result: torch.Tensor, kept: tuple[bool, ...]
     ) -> None:
         given = [scores.queries, scores.keys, values]
-        if sum(dict(storage for each in given for storage in storages_of(each)).values()) > _MOST_BYTES:
+        if CountedStorages().add(given) > _MOST_BYTES:
             return
         told = None if scores.dropped else result.clone()
         mask = None if scores.mask is None else ~scores.mask if scores.form == "hides" else scores.mask.clone()

@@ -14,7 +14,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
 from autograd_doctor.instruments.efficiency.line_costs import LineCosts
 from autograd_doctor.instruments.efficiency.module_times import ModuleTimes
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Instrument, Site, failure_of_copy
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
@@ -28,7 +28,6 @@ from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.trials import Undecided, autocast_now
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import ModuleCall
-from autograd_doctor.wording import first_line
 
 _AFTER = 2
 """Iterations in which the largest model is found out."""
@@ -195,7 +194,7 @@ def _results(module: nn.Module, given: Call | None, ways: Sequence[Sequence[str]
     except Undecided as undecided:
         return [], str(undecided)
     except Exception as error:
-        return [], f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
+        return [], failure_of_copy(error)
 
 
 def _measured(event: CheckpointsTried, plain: Tried, other: Tried) -> CheckpointsTried:

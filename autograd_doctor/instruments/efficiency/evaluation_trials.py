@@ -20,7 +20,7 @@ from autograd_doctor.instruments.connectivity.grad_modes import GradModes
 from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
 from autograd_doctor.instruments.efficiency.iteration_times import Iteration, IterationTimes
 from autograd_doctor.instruments.efficiency.module_times import ModuleTimes
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Instrument, Site, failure_of_copy
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
@@ -40,7 +40,6 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.operations import Operation
-from autograd_doctor.wording import first_line
 
 _MOST_MODULES = 4
 _MOST_STATE = 2**31
@@ -208,8 +207,7 @@ class EvaluationTrials(Instrument):
         except Undecided as undecided:
             self.limited(f"what `inference_mode` would save was not tried: {undecided}")
         except Exception as error:
-            said = f"{type(error).__name__}: {first_line(str(error)).rstrip('.')}"
-            self.limited(f"what `inference_mode` would save was not tried: a copy of it fails: {said}")
+            self.limited(f"what `inference_mode` would save was not tried: {failure_of_copy(error)}")
         for each in self._evaluated.values():
             each.given = None
 

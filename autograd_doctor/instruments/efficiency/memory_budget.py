@@ -105,19 +105,21 @@ class MemoryBudget(Instrument):
             self._gradients += self._counted_gradients.add(self._gradients_now())
 
     def _over(self, iteration: Iteration) -> None:
-        if not iteration.recorded:
+        if not iteration.recorded or len(self._peaks) >= _MOST_PEAKS:
             return
-        if self._seen < _ITERATIONS:
-            self._seen += 1
+        is_one = self._seen < _ITERATIONS
+        if is_one:
             self._gradients += self._counted_gradients.add(self._gradients_now())
-            self._now = self._budget()
+        now = self._budget()
+        if is_one:
+            self._seen += 1
+            self._now = now
             self._gradients, self._counted_gradients = 0, CountedStorages()
-        self._look_at_the_peak()
+        self._look_at_the_peak(now)
 
-    def _look_at_the_peak(self) -> None:
+    def _look_at_the_peak(self, now: MemoryBudgeted) -> None:
         """Of the iteration that is over; what is there now is what the next one begins with."""
         rise = self._lines.rise
-        if rise is not None and self._held is not None and len(self._peaks) < _MOST_PEAKS:
+        if rise is not None and self._held is not None:
             self._peaks.append(replace(rise, bytes=self._held + rise.bytes))
-        now = self._budget()
         self._held = now.parameters + now.buffers + now.optimizer + CountedStorages().add(self._gradients_now())

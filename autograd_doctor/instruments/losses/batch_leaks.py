@@ -15,7 +15,7 @@ from torch.utils.data import default_collate
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import BatchLeakJudged
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Instrument, Site, failure_of_copy
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
@@ -32,7 +32,6 @@ from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.loaders import BatchAsked
-from autograd_doctor.wording import first_line
 
 _MOST_MODULES = 4
 """People train a model, or a few that work together."""
@@ -185,7 +184,7 @@ class BatchLeaks(Instrument):
             except Undecided as undecided:
                 reason = str(undecided)
             except Exception as error:
-                reason = f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
+                reason = failure_of_copy(error)
         if reason:
             self.limited(f"whether samples in a batch affect one another was not tested: {reason}")
         self.emit(self._event(module, taken, reason, found))

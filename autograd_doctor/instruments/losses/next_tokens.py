@@ -11,7 +11,7 @@ from torch import nn
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import LookAheadJudged, TargetsAhead
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Instrument, Site, failure_of_copy
 from autograd_doctor.instruments.spine.batch_sources import BatchSources
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -43,7 +43,6 @@ from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
-from autograd_doctor.wording import first_line
 
 _MOST_MODULES = 4
 _MOST_SECONDS = 0.2
@@ -225,7 +224,7 @@ class NextTokens(Instrument):
             except Undecided as undecided:
                 reason = str(undecided)
             except Exception as error:
-                reason = f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
+                reason = failure_of_copy(error)
         self.emit(self._event(call, reason, found, "copies" if copies else "sees itself" if sees else "blind"))
 
     def _event(

@@ -167,7 +167,7 @@ def _stepping(iteration: IterationTimed, tried: OptimizerTried) -> float:
 
 
 def _ratio(tried: OptimizerTried) -> Measured:
-    return Measured.of([after / before for before, after in zip(tried.before, tried.after, strict=True)])
+    return Measured.ratio(tried.before, tried.after)
 
 
 def _as_long(ratio: Measured) -> str:

@@ -17,6 +17,7 @@ from autograd_doctor import __version__
 from autograd_doctor.command import completion
 from autograd_doctor.command.compare_command import compare
 from autograd_doctor.command.complaints import complain
+from autograd_doctor.command.fix_command import fix as fix_command
 from autograd_doctor.command.gradcheck_command import gradcheck
 from autograd_doctor.command.options import (
     HOW_LONG,
@@ -227,6 +228,7 @@ def check(
     raise typer.Exit(checking.check(asked))
 
 
+app.command(name="fix", cls=_Check, context_settings=_TARGET_FIRST)(fix_command)
 app.command(name="profile", cls=_Check, context_settings=_TARGET_FIRST)(profile_command)
 app.command(cls=PlainCommand)(gradcheck)
 app.command(cls=PlainCommand)(compare)

@@ -52,15 +52,42 @@ class Edit(Struct, frozen=True, kw_only=True):
     cell: int = 0
 
 
+class Losses(Struct, frozen=True):
+    """The values of one loss: the steps, counted from 1, and the loss in each; what is not finite is a word."""
+
+    name: str
+    steps: list[int]
+    values: list[float | str]
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """What a second run of the changed program showed, from the same random numbers.
+
+    said: each in a sentence, why it is proven, or first of all why not. gone: codes and lines of all findings that the
+    change removed. before, after: the losses of both runs. steps: how many each of them took.
+    """
+
+    proven: bool
+    said: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+    steps: tuple[int, int] = (0, 0)
+    before: tuple[Losses, ...] = ()
+    after: tuple[Losses, ...] = ()
+
+
 class Fix(Struct, frozen=True, kw_only=True):
     """A change that removes a fault.
 
-    `applicability`: "safe" keeps what the program is meant to do, "unsafe" may not, "display" is only to be read.
+    `applicability`: "safe" keeps what the program computes, "unsafe" may not, "display" is only to be read. `diff`: the
+    change as a unified diff; `edits`: the same as edits of the files as they were, empty where other changes had to be
+    made first. `proof`: what a run with the change showed, None where it was not tried.
     """
 
     applicability: Literal["display", "unsafe", "safe"]
     description: str
     edits: tuple[Edit, ...] = ()
+    diff: str = ""
+    proof: Proof | None = None
 
 
 class Fault(Struct, frozen=True, kw_only=True):

@@ -84,16 +84,17 @@ class Child:
     so that a hang is ended with everything it has started; leaving the context ends it in any case.
     """
 
-    def __init__(self, screen: Screen | None = None, interpreter: str = "") -> None:
-        """`interpreter` is the Python of the program, if it is not ours."""
+    def __init__(self, screen: Screen | None = None, interpreter: str = "", *, silent: bool = False) -> None:
+        """`interpreter` is the Python of the program, if it is not ours. silent: nobody sees what it prints."""
         self._screen = screen
         self._began = time.monotonic()
         self._handover = Handover()
         self._mark = secrets.token_hex(8)
         self._process = subprocess.Popen(
             own_python(_MODULE, self._handover.name, interpreter=interpreter),
-            stdout=screen.stdout if screen else None,
-            stderr=screen.stderr if screen else None,
+            stdin=subprocess.DEVNULL if silent else None,
+            stdout=subprocess.DEVNULL if silent else screen.stdout if screen else None,
+            stderr=subprocess.DEVNULL if silent else screen.stderr if screen else None,
             env={"PYTHONHASHSEED": _HASH_SEED, **os.environ, MARK: self._mark, WITHIN: within()},
             start_new_session=True,
             **self._handover.options,

@@ -199,11 +199,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     journal, so that files can be put back, and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's
     report, so the program's output goes to descriptor 2.
     seed: with what the generators of Python and NumPy begin, so that a second run draws the same numbers (None: as they
-    are). model: the validated model-mode section of the configuration. call, function: how to call a target of that
-    kind. members: a folder in which processes that the program starts write traces of their own; empty where they are
-    not watched. is_member: this is the plan of one of those. assumes: where the program trains nothing, find out how to
-    train the model that it defines. assumed: what an earlier run found out so. selected: codes of the rules that will
-    judge. needs: names of the events that they need.
+    are). reseeds: torch begins with it, too, and not with what it always does. model: the validated model-mode section
+    of the configuration. call, function: how to call a target of that kind. members: a folder in which processes that
+    the program starts write traces of their own; empty where they are not watched. is_member: this is the plan of one
+    of those. assumes: where the program trains nothing, find out how to train the model that it defines. assumed: what
+    an earlier run found out so. selected: codes of the rules that will judge. needs: names of the events that they
+    need. overlay: what Python is to read in place of files of the program's, by their absolute paths; the files
+    themselves stay as they are.
     """
 
     target: Target
@@ -224,11 +226,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     polite: bool = True
     stdout_to_stderr: bool = False
     seed: int | None = None
+    reseeds: bool = False
     call: CallPlan | None = None
     model: ModelPlan | None = None
     assumes: bool = False
     assumed: Assumption | None = None
     function: FunctionPlan | None = None
+    overlay: dict[str, bytes] = {}
 
     @property
     def stacks(self) -> Path:

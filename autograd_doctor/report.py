@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from autograd_doctor.findings import SEVERITIES, ExitCode, Fault, Severity
+from autograd_doctor.findings import SEVERITIES, ExitCode, Fault, Fix, Severity
 from autograd_doctor.profiling import Profile
 from autograd_doctor.run_course import Course
 from autograd_doctor.surrogate_pairs import spelt_out
@@ -201,11 +201,47 @@ class BaselineFacts(Struct, frozen=True, kw_only=True):
     stale: int
 
 
+class Tried(Struct, frozen=True, kw_only=True):
+    """A change that was tried for a finding, by its fingerprint. `title` is that of the finding.
+
+    `later`: what it is about showed only in the program with the changes before, whose lines are counted then.
+    """
+
+    code: str
+    name: str
+    title: str
+    fingerprint: str
+    place: str
+    fix: Fix
+    later: bool = False
+
+
+class Fixing(Struct, frozen=True, kw_only=True):
+    """The changes that were tried, in this order: each in the program that those proven before it have made.
+
+    `diff`: all that are proven together, of the files as they were. `left`: what the program has with them, in words.
+    `exit_code`: that of a check of the program with them. `written`: the files that they were written into. `cut_off`:
+    there was no time to try them all.
+    """
+
+    tried: list[Tried]
+    diff: str
+    left: list[str]
+    exit_code: int
+    written: list[str] = []
+    cut_off: bool = False
+
+    @property
+    def proven(self) -> list[Tried]:
+        """Those that are proven."""
+        return [each for each in self.tried if each.fix.proof is not None and each.fix.proof.proven]
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """One judged run. Findings come most important first, in an order that depends on nothing but the trace.
 
     `advice` is what to do next, each a sentence or a command. `profile`: where the time and the memory of an iteration
-    go, if that was asked for.
+    go, if that was asked for. `fixing`: changes that were tried, if that was asked for.
     """
 
     schema_version: int
@@ -226,6 +262,7 @@ class Report(Struct, frozen=True, kw_only=True):
     baseline: BaselineFacts | None = None
     course: Course = Course()
     profile: Profile | None = None
+    fixing: Fixing | None = None
 
 
 class ReportError(Exception):

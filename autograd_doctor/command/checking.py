@@ -13,7 +13,7 @@ from autograd_doctor import launch, recording
 from autograd_doctor.command import outputs, workflow, writing
 from autograd_doctor.command.again import again
 from autograd_doctor.command.assumed import trained
-from autograd_doctor.command.job import call_of, interpreter_of, job_of, may_be_assumed, target_of
+from autograd_doctor.command.job import Job, call_of, interpreter_of, job_of, may_be_assumed, target_of
 from autograd_doctor.command.profiled import with_profile
 from autograd_doctor.command.request import Request, load_settings, note, only_output
 from autograd_doctor.command.running import (
@@ -36,7 +36,7 @@ from autograd_doctor.interpreter import OWN, Interpreter
 from autograd_doctor.interrupts import interrupts
 from autograd_doctor.members import Saved, parted
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Target
+from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.ranks import ALONE, this_rank
 from autograd_doctor.report import Report
 from autograd_doctor.settings import calls
@@ -56,6 +56,15 @@ class Settled(NamedTuple):
     function: FunctionPlan | None = None
     call: CallPlan | None = None
     python: Interpreter = OWN
+
+
+class Ran(NamedTuple):
+    """A target that was run: how it is judged, the plan of the last run, and what that recorded."""
+
+    job: Job
+    what: Target
+    plan: Plan
+    run: launch.Recording
 
 
 class Judged(NamedTuple):
@@ -119,27 +128,26 @@ def judge(settled: Settled) -> Judged:
     # Once the person has pressed Ctrl-C, nothing more of it spoils the report.
     with interrupts():
         put_abandoned_back(settled.request)
-        return _run(*settled)
+        return _judged(settled.request, settled.loaded, ran(settled))
 
 
-def _run(
-    request: Request,
-    loaded: Loaded,
-    what: Target,
-    model: ModelPlan | None,
-    function: FunctionPlan | None,
-    call: CallPlan | None,
-    python: Interpreter,
-) -> Judged:
-    screen, progress = screen_of(loaded.settings) if function is None else (None, None)
-    with launch.workspace() as workspace, launch.Child(screen, python.command) as child, only_output(request):
+def ran(settled: Settled) -> Ran:
+    """Run a target, and once more where the first run did not show all that it could. Raises `Mistake`."""
+    request, loaded, what = settled.request, settled.loaded, settled.what
+    screen, progress = screen_of(loaded.settings) if settled.function is None else (None, None)
+    with launch.workspace() as workspace, launch.Child(screen, settled.python.command) as child, only_output(request):
         # While the child loads torch, the parent loads the rules, and what will judge and render.
-        job = job_of(loaded, request, what)._replace(python=python)
+        job = job_of(loaded, request, what)._replace(python=settled.python)
         if request.rank_reports:
             job = job._replace(ranks=rank_of(request.rank_reports))
         load_judges(job.outputs)
-        plan = msgspec.structs.replace(plan_of(job, what, workspace), model=model, function=function, call=call)
-        plan = msgspec.structs.replace(plan, assumes=may_be_assumed(what, loaded))
+        plan = msgspec.structs.replace(
+            plan_of(job, what, workspace),
+            model=settled.model,
+            function=settled.function,
+            call=settled.call,
+            assumes=may_be_assumed(what, loaded),
+        )
         if request.asked.nproc_per_node:
             plan = started_by_torch(plan, request.asked.nproc_per_node)
         run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress, folders=folders_of(what))
@@ -150,6 +158,11 @@ def _run(
         run = watch(request, plan, job)
     while not run.outcome.interrupted and not run.members and (second := again(plan, run.trace)):
         plan, run = second.plan, run_again(request, second, job)
+    return Ran(job, what, plan, run)
+
+
+def _judged(request: Request, loaded: Loaded, done: Ran) -> Judged:
+    job, what, plan, run = done
     failed: list[Mistake] = []
     if request.rank_reports and not was_refused(run, what):
         leave(request.rank_reports, as_bytes(run, what), job.ranks)

@@ -38,6 +38,7 @@ class Job(NamedTuple):
     ranks: Ranks = ALONE
     python: Interpreter = OWN
     profiles: bool = False
+    fixes: bool = False
 
 
 def job_of(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job:
@@ -72,6 +73,7 @@ def job_of(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job
         loaded.said,
         this_rank(os.environ),
         profiles=request.profiles,
+        fixes=request.fixes,
     )
 
 

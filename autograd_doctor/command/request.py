@@ -22,7 +22,7 @@ class Request(NamedTuple):
     caller: the function that asks instead of the command line; it gets a report, and nothing is printed. section: the
     entry of the settings that names the target, if it was not typed. label: what the target is called there, if the
     person has named it. is_one_of_several: others write the report. profiles: where time and memory go is asked for,
-    not what is wrong.
+    not what is wrong. fixes: changes are to be tried, so that runs are compared.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Request(NamedTuple):
     label: str = ""
     is_one_of_several: bool = False
     profiles: bool = False
+    fixes: bool = False
 
     @property
     def config(self) -> Path | None:

@@ -18,6 +18,7 @@ from autograd_doctor.command.request import Request, note, only_output
 from autograd_doctor.config import Settings
 from autograd_doctor.events.efficiency import PROFILED
 from autograd_doctor.events.run import CheckEnded, RecordingDamaged, RunStarted
+from autograd_doctor.events.steps import WeightsFingerprinted
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.members import STARTER
 from autograd_doctor.mistakes import Mistake
@@ -51,8 +52,10 @@ def plan_of(job: Job, what: Target, workspace: launch.Workspace) -> Plan:
 
 
 def needs_of(job: Job) -> list[str]:
-    """The names of the events that the rules ask for, and of those that a profile consists of."""
+    """The names of the events that the rules ask for, of those that a profile consists of, and of what tells whether
+    two runs compute the same."""
     needs = {event for rule in job.rules for event in rule.needs} | set(PROFILED if job.profiles else ())
+    needs |= {WeightsFingerprinted} if job.fixes else set()
     return sorted(event.__name__ for event in needs)
 
 
@@ -70,10 +73,13 @@ def run_again(request: Request, second: Again, job: Job) -> launch.Recording:
     return run._replace(outcome=msgspec.structs.replace(run.outcome, first_run=first))
 
 
-def watch(request: Request, plan: Plan, job: Job) -> launch.Recording:
-    """A further run, in a folder of its own."""
-    screen, progress = screen_of(job.settings, "second run")
-    with launch.workspace() as workspace, launch.Child(screen, job.python.command) as child, only_output(request):
+def watch(
+    request: Request, plan: Plan, job: Job, called: str = "second run", *, silent: bool = False
+) -> launch.Recording:
+    """A further run, in a folder of its own. silent: what the program prints was printed already."""
+    screen, progress = screen_of(job.settings, called)
+    child = launch.Child(screen, job.python.command, silent=silent)
+    with launch.workspace() as workspace, child, only_output(request):
         plan = msgspec.structs.replace(
             plan,
             trace=workspace.trace,

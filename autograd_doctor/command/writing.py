@@ -38,7 +38,15 @@ def is_trace(head: bytes) -> bool:
     return head.startswith(recording.NAME)
 
 
-def check(file: Path, kind: Literal["report", "trace"], *others: Path) -> None:
+def is_patch(head: bytes) -> bool:
+    """Whether a file that begins like this is a unified diff."""
+    return head.startswith((b"--- ", b"diff "))
+
+
+_WRITTEN = {"report": is_report, "trace": is_trace, "patch": is_patch}
+
+
+def check(file: Path, kind: Literal["report", "trace", "patch"], *others: Path) -> None:
     """Raises `Mistake` for what cannot be written, or must not be: `others` have a part in what is asked for."""
     _check_writable(file)
     if _is_stream(file) or not file.exists():
@@ -50,7 +58,7 @@ def check(file: Path, kind: Literal["report", "trace"], *others: Path) -> None:
             head = there.read(HEAD)
     except OSError as error:
         raise Mistake(f"{file}: not written: the existing file cannot be read: {error.strerror}") from None
-    if head and not (is_report(head) if kind == "report" else is_trace(head)):
+    if head and not _WRITTEN[kind](head):
         raise _refusal(file, kind)
 
 

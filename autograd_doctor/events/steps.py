@@ -314,3 +314,12 @@ class MemoryMeasured(Event, frozen=True):
 
     resident: int
     allocated: int | None = None
+
+
+class WeightsFingerprinted(Event, frozen=True):
+    """What the weights were, to the last bit, when a step was over: each of the first, then ever fewer.
+
+    fingerprints: one for each parameter that an optimizer holds and that could be read, in ascending order.
+    """
+
+    fingerprints: list[int]

@@ -5,16 +5,30 @@ from __future__ import annotations
 import io
 import linecache
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.notebook import parted
 from autograd_doctor.notebook.cells import Cell, cells
 
+_overlay: ContextVar[Mapping[str, bytes]] = ContextVar("overlay", default=MappingProxyType({}))
 SNIPPET_LINES = 10
 """Longer spans are cut: a report quotes the place, not the program."""
+
+
+@contextmanager
+def overlaid(files: Mapping[str, bytes]) -> Iterator[None]:
+    """Read these in place of files: what the program was when it ran."""
+    token = _overlay.set(files)
+    try:
+        yield
+    finally:
+        _overlay.reset(token)
 
 
 def lines(path: Path) -> list[str]:
@@ -23,9 +37,9 @@ def lines(path: Path) -> list[str]:
     if cell:
         return next((each.source.split("\n") for each in cells_of(Path(file)) if each.number == cell), [])
     try:
-        if not path.is_file():
+        if file not in _overlay.get() and not path.is_file():
             return _remembered(path)
-        data = path.read_bytes()
+        data = _data(path)
     except (OSError, ValueError):
         return []
     return _decoded(data).split("\n")
@@ -40,9 +54,14 @@ def _remembered(path: Path) -> list[str]:
 def cells_of(notebook: Path) -> list[Cell]:
     """The cells of a notebook, none if it cannot be read any more."""
     try:
-        return cells(notebook.read_bytes(), str(notebook))
+        return cells(_data(notebook), str(notebook))
     except (OSError, ValueError, Mistake):
         return []
+
+
+def _data(path: Path) -> bytes:
+    laid = _overlay.get().get(str(path))
+    return path.read_bytes() if laid is None else laid
 
 
 def _decoded(data: bytes) -> str:

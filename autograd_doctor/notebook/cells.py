@@ -80,3 +80,44 @@ def _text(source: Any) -> str | None:
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     return source.replace("\r\n", "\n").replace("\r", "\n") if isinstance(source, str) else None
+
+
+def source_of(data: bytes, number: int) -> str:
+    """The source of a cell, by its number. Raises ValueError where there is none."""
+    return _text(_numbered(json.loads(data), number)["source"]) or ""
+
+
+def with_source(data: bytes, number: int, source: str) -> bytes:
+    """The notebook with another source for a cell, and every other byte as it was. Raises ValueError where its JSON is
+    laid out in a way that cannot be kept."""
+    notebook = json.loads(data)
+    layout = next((each for each in _LAYOUTS if _laid_out(notebook, data, each) == data), None)
+    if layout is None:
+        raise ValueError("the layout of its JSON cannot be kept")
+    cell = _numbered(notebook, number)
+    cell["source"] = source if isinstance(cell["source"], str) else source.splitlines(keepends=True)
+    return _laid_out(notebook, data, layout)
+
+
+_LAYOUTS: tuple[dict[str, Any], ...] = tuple(
+    {"indent": indent, "ensure_ascii": ascii_only, "separators": separators}
+    for indent in (1, 2, 4, None, "\t")
+    for ascii_only in (False, True)
+    for separators in (None, (",", ":"))
+)
+
+
+def _laid_out(notebook: dict[str, Any], like: bytes, layout: dict[str, Any]) -> bytes:
+    return json.dumps(notebook, **layout).encode() + (b"\n" if like.endswith(b"\n") else b"")
+
+
+def _numbered(notebook: dict[str, Any], number: int) -> dict[str, Any]:
+    """The cell of code that has this number: empty ones have none."""
+    filled = (
+        cell for cell in notebook["cells"] if cell.get("cell_type") == "code" and (_text(cell["source"]) or "").strip()
+    )
+    for count, cell in enumerate(filled, start=1):
+        if count == number:
+            found: dict[str, Any] = cell
+            return found
+    raise ValueError(f"no cell {number}")

@@ -20,6 +20,7 @@ from autograd_doctor.ranks import this_rank
 from autograd_doctor.recording import make_room
 from autograd_doctor.runner.arriving import on_import
 from autograd_doctor.runner.children import watch_children
+from autograd_doctor.runner.overlay import lay
 from autograd_doctor.runner.program import become_main, load
 
 
@@ -83,6 +84,11 @@ def read(plan: str) -> Plan:
     return msgspec.json.decode(Path(plan).read_bytes(), type=Plan)
 
 
+def lay_as_planned(plan: str) -> None:
+    """In a process that `multiprocessing` starts anew: it reads the same sources."""
+    lay(read(plan).overlay)
+
+
 def main() -> int:
     """Run a script or module in this process, which was started as a command: the plan, the kind, the name, and the
     arguments of the program are those of this one."""
@@ -94,6 +100,7 @@ def main() -> int:
 
         witness_here(plan.scratch, plan.trace, plan.members)
         watch_spawned(Path(plan.scratch), Path(plan.trace), Path(plan.members))
+    lay(plan.overlay, file)
     member = Member(file, target, is_main=True)
     try:
         member.run(lambda: _run_main(target))

@@ -12,7 +12,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -22,6 +21,7 @@ from autograd_doctor.notebook.magics import TOP_LEVEL_AWAIT, Kind, Said, transla
 from autograd_doctor.plan import Target
 from autograd_doctor.reading import places
 from autograd_doctor.runner import crash
+from autograd_doctor.runner.overlay import source_of
 from autograd_doctor.runner.program import new_main, search_first
 from autograd_doctor.runner.shell import Shell, display
 
@@ -45,7 +45,7 @@ class NotebookProgram:
         self._flags = TOP_LEVEL_AWAIT
         self._loop: asyncio.AbstractEventLoop | None = None
         self._variables: dict[str, Any] = {}
-        translated = [(cell, translate(cell.source)) for cell in cells(Path(self._path).read_bytes(), target.name)]
+        translated = [(cell, translate(cell.source)) for cell in cells(source_of(self._path), target.name)]
         self._cells = [cell._replace(source=found.source) for cell, found in translated]
         self._said = [(cell.number, said) for cell, found in translated for said in found.said]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
-import io
 import linecache
 import os
 import pkgutil
@@ -21,6 +20,7 @@ from typing import Any
 
 from autograd_doctor.plan import Target
 from autograd_doctor.reading import places
+from autograd_doctor.runner.overlay import source_of
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,8 @@ def load(target: Target) -> Program:
 
 def _script(target: Target) -> Program:
     path = os.path.abspath(target.name)
-    with io.open_code(path) as file:
-        source = file.read()
     # The user's file must not inherit our own `from __future__ import annotations`.
-    code = compile(source, path, "exec", dont_inherit=True)
+    code = compile(source_of(path), path, "exec", dont_inherit=True)
     search_first(os.path.dirname(os.path.realpath(path)))
     if not places.is_own(path):
         places.set_target_folder(os.path.dirname(path))

@@ -18,6 +18,7 @@ from types import CodeType
 from typing import Literal, NoReturn, TextIO
 
 import msgspec
+import torch
 
 from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
@@ -67,6 +68,7 @@ from autograd_doctor.runner.joined import Joined
 from autograd_doctor.runner.keeper import Refused
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.notebook_program import NotebookProgram
+from autograd_doctor.runner.overlay import lay
 from autograd_doctor.runner.polite import Polite
 from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.rank_stopping import RankStopper
@@ -193,7 +195,10 @@ class _Run:
             self._polite.install()
         if self._plan.seed is not None:
             _seed(self._plan.seed)
+            if self._plan.reseeds:
+                torch.manual_seed(self._plan.seed)
         self._watch()
+        lay(self._plan.overlay, self._file_of_members())
         program = self._program()
         self._start_clock()
         program.execute()
@@ -202,12 +207,14 @@ class _Run:
         self._attach()
         self._caught.listen(self._patches)
         Groups(self._session).listen(self._patches)
-        members = self._plan.members
-        plan = str(plan_of_members(members)) if members else ""
-        watch_children(plan, Processes(self._session, self._are_several), self._leave)
+        watch_children(self._file_of_members(), Processes(self._session, self._are_several), self._leave)
         self._patches.replace(os, "_exit", self._exiting(os._exit))
         # What is kept beside tensors has the garbage collector run more often: it need not visit torch and ourselves.
         gc.freeze()
+
+    def _file_of_members(self) -> str:
+        """The plan of processes that the program starts, empty where these are not watched."""
+        return str(plan_of_members(self._plan.members)) if self._plan.members else ""
 
     def _start_clock(self) -> None:
         course = self._session.find(Course)

@@ -1,0 +1,1 @@
+"""Changes to the person's own source that may remove a fault: made, shown, tried, applied. Nothing needs torch."""

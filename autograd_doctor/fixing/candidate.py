@@ -1,0 +1,74 @@
+"""What a fixer is given, and what it gives: a finding in its program, and changes that may remove its cause."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from autograd_doctor.fixing.editing import Editing
+from autograd_doctor.fixing.source import Source
+from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.notebook import cell_file
+from autograd_doctor.report import Place, ReportedFinding
+from autograd_doctor.trace import Trace
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A change that may remove the cause of a finding.
+
+    description: the change in words, as a command. keeps: whether all that the program computes must stay the same, to
+    the last bit.
+    """
+
+    description: str
+    sources: Sources
+    keeps: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A finding, what was recorded of the run that showed it, and the files of the program as they were then."""
+
+    finding: ReportedFinding
+    trace: Trace
+    sources: Sources
+    cwd: str
+
+    def source(self, place: Place | None) -> Source | None:
+        """The file of a place, None where it cannot be changed."""
+        return None if place is None else self.sources.get(path_of(place, self.cwd))
+
+    def here(self) -> Source | None:
+        """The file of the finding."""
+        return self.source(self.finding.location)
+
+    def candidate(self, description: str, *changed: Editing, keeps: bool = False) -> Candidate:
+        """A change of one file, or of several."""
+        sources = self.sources
+        for editing in changed:
+            sources = sources.with_text(editing.path, editing.text())
+        return Candidate(description, sources, keeps)
+
+    def related(self, *words: str) -> Place | None:
+        """The place that takes part in the finding under a label with one of these words, the first of them if it can."""
+        labels = ((word, each) for word in words for each in self.finding.related)
+        return next((each.location for word, each in labels if word in each.message), None)
+
+
+@dataclass(frozen=True)
+class Fixer:
+    """Knows how to change what findings of some rules are about.
+
+    candidates: the changes that may help, best first. They are made from what was observed: the places of the finding,
+    the expressions that stand there, the names that the run has shown.
+    """
+
+    codes: tuple[str, ...]
+    candidates: Callable[[Case], Iterator[Candidate]]
+
+
+def path_of(place: Place, cwd: str) -> str:
+    """The file of a place as Python knows it."""
+    return cell_file(os.path.join(cwd, place.path), place.cell)

@@ -1,0 +1,170 @@
+"""Changes to one file: statements that come, go or are wrapped, and expressions that are written otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from autograd_doctor.fixing.lines import carried_over
+from autograd_doctor.fixing.source import Source, Statement
+
+_Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
+
+
+@dataclass
+class _Change:
+    """What becomes of a node."""
+
+    before: list[cst.CSTNode] = field(default_factory=list)
+    after: list[cst.CSTNode] = field(default_factory=list)
+    instead: cst.CSTNode | None = None
+    goes: bool = False
+
+
+class Editing:
+    """Collects changes, and writes the file with them. Comments and layout of all else stay as they are."""
+
+    def __init__(self, source: Source) -> None:
+        self.path = source.path
+        self._source = source
+        self._changes: dict[cst.CSTNode, _Change] = {}
+
+    def before(self, statement: Statement, code: str) -> Editing:
+        """Insert statements in front of one, in its block."""
+        self._change(statement).before += self._parsed(statement, code)
+        return self
+
+    def after(self, statement: Statement, code: str) -> Editing:
+        """Insert statements behind one, in its block."""
+        self._change(statement).after += self._parsed(statement, code)
+        return self
+
+    def replace(self, expression: cst.BaseExpression, code: str) -> Editing:
+        """Write an expression otherwise."""
+        self._change(expression).instead = cst.parse_expression(code, self._config)
+        return self
+
+    def rewrite(self, statement: Statement, code: str) -> Editing:
+        """Write a statement otherwise; comments above it stay."""
+        (new,) = self._parsed(statement, code)
+        self._change(statement).instead = _with_leading(new, statement)
+        return self
+
+    def remove(self, statement: Statement) -> Editing:
+        """Take a statement out."""
+        self._change(statement).goes = True
+        return self
+
+    def wrap(self, statements: Sequence[Statement], header: str) -> Editing:
+        """Put statements that follow one another into a block, such as `with torch.no_grad():`."""
+        first, *others = statements
+        wrapper = cst.ensure_type(cst.parse_statement(f"{header}\n    pass\n", self._config), cst.With)
+        bare = first.with_changes(leading_lines=()) if hasattr(first, "leading_lines") else first
+        inside = cst.IndentedBlock(body=[bare, *others])  # type: ignore[list-item]
+        self._change(first).instead = _with_leading(wrapper.with_changes(body=inside), first)
+        for other in others:
+            self.remove(other)
+        return self
+
+    def unwrap(self, block: cst.With) -> Editing:
+        """Take the header of a block away: its statements stand in its place."""
+        body = list(block.body.body)
+        body[0] = _with_leading(body[0], block)
+        change = self._change(block)
+        change.goes, change.after = True, list(body)
+        return self
+
+    def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
+        """Give a function a decorator, the outermost."""
+        new = cst.Decorator(cst.parse_expression(decorator, self._config))
+        self._change(function).instead = function.with_changes(decorators=[new, *function.decorators])
+        return self
+
+    def undecorate(self, function: cst.FunctionDef, decorator: cst.Decorator) -> Editing:
+        """Take a decorator away."""
+        kept = [each for each in function.decorators if each is not decorator]
+        self._change(function).instead = function.with_changes(decorators=kept)
+        return self
+
+    def torch(self) -> str:
+        """The name of torch in this file, which is imported if need be."""
+        name = self._source.torch()
+        if name:
+            return name
+        return self.imported("import torch", "torch")
+
+    def imported(self, statement: str, name: str) -> str:
+        """A name that an import at the top of the file brings."""
+        body = self._source.module.body
+        imports = [line for line in body if _imports(line)]
+        if imports:
+            self.after(imports[-1], statement)
+        elif body:
+            self.before(body[0], statement)
+        return name
+
+    def text(self) -> str:
+        """The file with all changes."""
+        changed = self._source.module.visit(_Changing(self._changes))
+        return carried_over(self._source.text, self._source.python, changed.code)
+
+    @property
+    def _config(self) -> cst.PartialParserConfig:
+        return self._source.module.config_for_parsing
+
+    def _change(self, node: cst.CSTNode) -> _Change:
+        return self._changes.setdefault(node, _Change())
+
+    def _parsed(self, beside: Statement, code: str) -> list[cst.CSTNode]:
+        """Lines, or where the other statement shares a line, parts of that."""
+        lines = cst.parse_module(code, self._config).body
+        if isinstance(beside, cst.BaseSmallStatement):
+            return [part for line in lines for part in cst.ensure_type(line, cst.SimpleStatementLine).body]
+        return list(lines)
+
+
+class _Changing(cst.CSTTransformer):
+    def __init__(self, changes: dict[cst.CSTNode, _Change]) -> None:
+        super().__init__()
+        self._changes = changes
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> _Replacement:  # type: ignore[override]
+        change = self._changes.get(original_node)
+        if change is None:
+            return updated_node
+        kept = [] if change.goes else [_with_lost_parentheses(change.instead, updated_node) or updated_node]
+        nodes = [*change.before, *kept, *change.after]
+        if change.before and kept:
+            nodes[0], nodes[len(change.before)] = _separated(nodes[0], kept[0])
+        if not nodes:
+            return cst.RemoveFromParent()
+        return nodes[0] if len(nodes) == 1 else cst.FlattenSentinel(nodes)
+
+
+def _with_lost_parentheses(new: cst.CSTNode | None, old: cst.CSTNode) -> cst.CSTNode | None:
+    """What takes the place of an expression in parentheses stands in them, too: they may hold a line break."""
+    if not isinstance(new, cst.BaseExpression) or not isinstance(old, cst.BaseExpression) or new.lpar:
+        return new
+    return new.with_changes(lpar=old.lpar, rpar=old.rpar)
+
+
+def _with_leading(new: cst.CSTNode, old: cst.CSTNode) -> cst.CSTNode:
+    """What takes the place of a statement has the comments and empty lines that stand above it."""
+    if not hasattr(old, "leading_lines") or not hasattr(new, "leading_lines"):
+        return new
+    return new.with_changes(leading_lines=old.leading_lines)
+
+
+def _separated(new: cst.CSTNode, old: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
+    """Empty lines above a statement go above the one that comes in front of it; its comments stay with it."""
+    lines = list(getattr(old, "leading_lines", ()))
+    empty = next((number for number, line in enumerate(lines) if line.comment is not None), len(lines))
+    if not empty or not hasattr(new, "leading_lines"):
+        return new, old
+    return new.with_changes(leading_lines=lines[:empty]), old.with_changes(leading_lines=lines[empty:])
+
+
+def _imports(line: cst.CSTNode) -> bool:
+    return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], cst.Import | cst.ImportFrom)

@@ -1,0 +1,56 @@
+"""A change as it is shown and applied: a diff, and edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from autograd_doctor.findings import Edit, Fix
+from autograd_doctor.fixing.candidate import Candidate
+from autograd_doctor.fixing.lines import diff, edits
+from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.notebook import parted
+
+
+def fix_of(candidate: Candidate, before: Sources, cwd: str) -> Fix:
+    """What a finding carries of a change; paths are relative to the folder of the program where they lie below it."""
+    return Fix(
+        applicability="safe" if candidate.keeps else "unsafe",
+        description=candidate.description,
+        edits=tuple(_edits(before, candidate.sources, cwd)),
+        diff="".join(_diffs(before, candidate.sources, cwd)),
+    )
+
+
+def patch(before: Sources, after: Sources, cwd: str) -> str:
+    """All changes of files as `git apply` takes them; those of a notebook are of its JSON."""
+    files = sorted({parted(path)[0] for path in after.touched})
+    changed = (file for file in files if before.data(file) != after.data(file))
+    return "".join(diff(_named(file, cwd), _plain(before, file), _plain(after, file)) for file in changed)
+
+
+def _diffs(before: Sources, after: Sources, cwd: str) -> Iterator[str]:
+    for path in _changed(before, after):
+        file, cell = parted(path)
+        name = f"{_named(file, cwd)}:cell {cell}" if cell else _named(file, cwd)
+        yield diff(name, before.text(path), after.text(path))
+
+
+def _edits(before: Sources, after: Sources, cwd: str) -> Iterator[Edit]:
+    for path in _changed(before, after):
+        file, cell = parted(path)
+        yield from edits(_named(file, cwd), before.text(path), after.text(path), cell)
+
+
+def _changed(before: Sources, after: Sources) -> list[str]:
+    return sorted(path for path in after.touched if before.text(path) != after.text(path))
+
+
+def _plain(sources: Sources, file: str) -> str:
+    """A file as text; a notebook is JSON, which is UTF-8."""
+    return sources.data(file).decode() if file.endswith(".ipynb") else sources.text(file)
+
+
+def _named(file: str, cwd: str) -> str:
+    pure = PurePath(file)
+    return (pure.relative_to(cwd) if cwd and pure.is_relative_to(cwd) else pure).as_posix()

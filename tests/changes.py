@@ -1,0 +1,64 @@
+"""Changes for the findings of a program, made and tried as `doctor fix` does, in processes that have torch already."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from autograd_doctor import engine, recording
+from autograd_doctor.command.again import again
+from autograd_doctor.command.fixing import as_far
+from autograd_doctor.events.steps import WeightsFingerprinted
+from autograd_doctor.fixing.candidate import Candidate
+from autograd_doctor.fixing.proof import Seen
+from autograd_doctor.fixing.series import Series, tried
+from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.judging import source
+from autograd_doctor.plan import Plan
+from tests.harness import checked, plan_for, record
+
+
+def changed(program: str, **overrides: Any) -> Series:
+    """What comes of trying changes for all that is found in a program, given as source."""
+    with tempfile.TemporaryDirectory() as name:
+        script = Path(name, "train.py")
+        script.write_text(program, encoding="utf-8")
+        return tried_in(script, **overrides)[1]
+
+
+def tried_in(script: Path, **overrides: Any) -> tuple[Seen, Series]:
+    """The same of a file, which stays as it is; with what was seen of it at first."""
+    with _seen(script, Sources(), **overrides) as (first, plan):
+        beyond = as_far(plan, first)
+
+        def run(candidate: Candidate) -> Seen:
+            how = {name: getattr(beyond, name) for name in ("steps", "seconds", "max_seconds", "batches_per_epoch")}
+            with _seen(script, candidate.sources, **{**overrides, **how, "runs_again": False}) as (seen, _):
+                return seen
+
+        return first, tried(first, run, lambda: first, is_over=lambda: False)
+
+
+@contextmanager
+def _seen(script: Path, sources: Sources, **overrides: Any) -> Iterator[tuple[Seen, Plan]]:
+    chosen = checked()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plan = plan_for(script, folder, overlay=dict(sources.changed), seed=0, **overrides)
+        plan = replace(plan, needs=[*plan.needs, WeightsFingerprinted.__name__])
+        outcome = record(plan, cwd=script.parent, log=folder / "output.txt")
+        while plan.runs_again and (second := again(plan, recording.load(Path(plan.trace)))) is not None:
+            plan = replace(second.plan, trace=f"{second.plan.trace} {second.first.lacked}")
+            outcome = replace(record(plan, cwd=script.parent, log=folder / "output.txt"), first_run=second.first)
+        trace = recording.load(Path(plan.trace))
+        tunables = {rule.code: rule.defaults for rule in chosen}
+        with source.overlaid(sources.changed):
+            report = engine.judge(
+                trace, chosen, tunables, target=plan.target, fail_on="error", min_steps=1, outcome=outcome
+            )
+        yield Seen(sources, trace, report), plan

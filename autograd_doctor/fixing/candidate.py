@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from autograd_doctor.findings import Location
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source import Source
 from autograd_doctor.fixing.sources import Sources
@@ -52,9 +53,21 @@ class Case:
         return Candidate(description, sources, keeps)
 
     def related(self, *words: str) -> Place | None:
-        """The place that takes part in the finding under a label with one of these words, the first of them if it can."""
+        """The place that takes part in the finding under a label with one of these words, the first of them if it
+        can."""
         labels = ((word, each) for word in words for each in self.finding.related)
         return next((each.location for word, each in labels if word in each.message), None)
+
+    def is_at(self, location: Location | None, place: Place | None) -> bool:
+        """Whether an event happened in the line of a place."""
+        if location is None or place is None:
+            return False
+        return (location.path, location.line) == (path_of(place, self.cwd), place.line)
+
+    def optimizer(self) -> int | None:
+        """The number of the optimizer that the finding is about, None where its name tells no single one."""
+        named = [each for each in self.trace.optimizers if self.trace.optimizer_name(each) == self.finding.subject]
+        return named[0] if len(named) == 1 else None
 
 
 @dataclass(frozen=True)

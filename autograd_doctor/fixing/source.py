@@ -163,9 +163,10 @@ class Source:
             node = above
         return cast(Statement, node) if above is not None and home is not None else None
 
-    def whole(self, statement: Statement) -> Statement:
-        """A statement with the loops, conditions and contexts around it that hold nothing else."""
-        while (around := self._holder(statement)) is not None:
+    def whole(self, statement: Statement, *kinds: type[cst.CSTNode]) -> Statement:
+        """A statement with the loops, conditions and contexts (or those of these kinds) around it that hold nothing
+        else."""
+        while isinstance(around := self._holder(statement), kinds or cst.BaseCompoundStatement):
             statement = around
         return statement
 
@@ -189,6 +190,31 @@ class Source:
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The function that a node is in."""
         return self.around(node, cst.FunctionDef)
+
+    def is_movable(self, statement: Statement, beside: Statement) -> bool:
+        """Whether a statement means the same beside another one of its function: nothing that it asks for is given
+        another value on the way, or by a loop that only one of them is in."""
+        if self.function(statement) is not self.function(beside) or beside in self._above(statement):
+            return False
+        if isinstance(beside, cst.BaseSmallStatement) and isinstance(statement, cst.BaseCompoundStatement):
+            return False
+        one, other = ({each for each in self._above(node) if isinstance(each, Loop)} for node in (statement, beside))
+        first, last = sorted((self.span(statement)[0], self.span(beside)[0]))
+        between = [each for each in self._statements() if first <= self.span(each)[0] < last and each is not beside]
+        on_the_way = [
+            each for each in between if each not in self._above(statement) and not self._is_in(each, statement)
+        ]
+        return not self.depends(statement, self.bound(*(one ^ other), *on_the_way) - self.bound(statement))
+
+    def _above(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """A node and all that it is in."""
+        found = [node]
+        while (above := self._parents.get(found[-1])) is not None:
+            found.append(above)
+        return found
+
+    def _is_in(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
+        return other in self._above(node)
 
     # ------------------------------------------------------------------------------------------------------ names
 
@@ -222,7 +248,8 @@ class Source:
     def is_known(self, expression: cst.CSTNode, there: cst.CSTNode) -> bool:
         """Whether an expression means the same at another node: its names are the same variables there, or the
         instance of the same class."""
-        names = [name for name in self.all(cst.Name, inside=expression) if self._is_variable(name)]
+        own = self.bound(expression)
+        names = [n for n in self.all(cst.Name, inside=expression) if self._is_variable(n) and n.value not in own]
         return all(self._is_same(name, there) for name in names)
 
     def _is_variable(self, name: cst.Name) -> bool:

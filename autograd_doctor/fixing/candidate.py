@@ -20,12 +20,13 @@ class Candidate:
     """A change that may remove the cause of a finding.
 
     description: the change in words, as a command. keeps: whether all that the program computes must stay the same, to
-    the last bit.
+    the last bit. fewer: whether it takes steps out, so that as many backwards are asked for instead of as many steps.
     """
 
     description: str
     sources: Sources
     keeps: bool = False
+    fewer: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,12 @@ class Case:
         """The file of the finding."""
         return self.source(self.finding.location)
 
-    def candidate(self, description: str, *changed: Editing, keeps: bool = False) -> Candidate:
+    def candidate(self, description: str, *changed: Editing, keeps: bool = False, fewer: bool = False) -> Candidate:
         """A change of one file, or of several."""
         sources = self.sources
         for editing in changed:
             sources = sources.with_text(editing.path, editing.text())
-        return Candidate(description, sources, keeps)
+        return Candidate(description, sources, keeps, fewer)
 
     def related(self, *words: str) -> Place | None:
         """The place that takes part in the finding under a label with one of these words, the first of them if it

@@ -174,7 +174,10 @@ def _obstacles(target: ReportedFinding, changes: _Changes, fewer: bool) -> Itera
         done, needed, what = run.micro_batches, before.report.run.micro_batches, "backward"
     if not before.has_failed and done < needed:
         yield f"the changed program took {plural(done, what)}, before it were {needed}"
-    if missing := [phase for phase in before.report.run.phases_seen if phase not in run.phases_seen]:
+    seen = (
+        before.report.run.phases_seen if before.report.run.micro_batches else []
+    )  # without a backward, all looks alike
+    if missing := [phase for phase in seen if phase not in run.phases_seen]:
         yield f"the changed program did not come to {', '.join(missing)}"
     if lost := sorted(before.trained - after.trained):
         yield f"these learned before, and no more: {', '.join(f'`{name}`' for name in lost[:_NAMED])}"

@@ -52,15 +52,13 @@ def _variable(here: Source, location: Location | None, step: Statement) -> str:
         statement, target = here.unit(assign), assign.targets[0].target
         follows = here.beside(step, statement)
         is_one = len(assign.targets) == 1 and isinstance(target, cst.Name | cst.Attribute)
-        if is_one and _is_at(here, assign.value, location) and follows is not None:
+        if (
+            is_one
+            and here.seen(location, cst.Call, cst.BinaryOperation, cst.UnaryOperation) is assign.value
+            and follows is not None
+        ):
             return here.code(target) if here.span(statement) < here.span(follows) else ""
     return ""
-
-
-def _is_at(here: Source, node: cst.CSTNode, location: Location | None) -> bool:
-    if location is None or location.path != here.path:
-        return False
-    return here.span(node) == ((location.line, location.column), (location.end_line, location.end_column))
 
 
 FIXER = Fixer(codes=("AD102", "AD103"), candidates=candidates)

@@ -18,6 +18,7 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
+from autograd_doctor.findings import Location
 from autograd_doctor.report import Place
 
 N = TypeVar("N", bound=cst.CSTNode)
@@ -75,7 +76,11 @@ class Source:
                 yield node
             waiting.extend(reversed(node.children))
 
-    def at(self, place: Place | None, *kinds: type[N]) -> N | None:
+    def seen(self, location: Location | None, *kinds: type[N]) -> N | None:
+        """What an event happened at, None where that is in another file."""
+        return self.at(location, *kinds) if location is not None and location.path == self.path else None
+
+    def at(self, place: Place | Location | None, *kinds: type[N]) -> N | None:
         """What was observed at a place: the node of one of these kinds that has its span; else the outermost one that
         begins in its line, where the place has no columns."""
         if place is None:

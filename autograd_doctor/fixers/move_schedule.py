@@ -1,4 +1,4 @@
-"""AD108, AD115: step the schedule behind the optimizer, in the unit for which it was made, and over the right one."""
+"""AD108, AD110, AD115: step the schedule behind the optimizer that it drives, in the unit for which it was made."""
 
 from __future__ import annotations
 
@@ -125,4 +125,4 @@ def _over_the_other(case: Case) -> Iterator[Candidate]:
         yield case.candidate(f"build the scheduler over `{name}`", Editing(here).replace(given, name))
 
 
-FIXER = Fixer(codes=("AD108", "AD115"), candidates=candidates)
+FIXER = Fixer(codes=("AD108", "AD110", "AD115"), candidates=candidates)

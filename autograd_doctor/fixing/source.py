@@ -121,7 +121,8 @@ class Source:
         if place is None:
             return None
         at = (place.line, place.column or 10**6)
-        found = [node for node in self._statements() if self._holds(node, at)]
+        found = [node for node in self._statements() if self.span(node)[0] <= at < self.span(node)[1]]
+        found = found if found and place.column else [each for each in self._statements() if self._holds(each, at)]
         return self.unit(found[-1]) if found else None
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:

@@ -176,18 +176,18 @@ def fit(model, inputs, rate=0.01):
 
 torch.manual_seed(0)
 for width in (4, 4):
-    net = torch.nn.Linear(width, 1)
+    model = torch.nn.Linear(width, 1)
     for _ in range(8):
-        fit(inputs=torch.randn(16, width), model=net)
+        fit(inputs=torch.randn(16, width), model=model)
 """,
         """
-    net = torch.nn.Linear(width, 1)
+    model = torch.nn.Linear(width, 1)
     optimizer = torch.optim.Adam(
-        net.parameters(),
+        model.parameters(),
         lr=0.01,
     )
     for _ in range(8):
-        fit(inputs=torch.randn(16, width), model=net, optimizer=optimizer)
+        fit(inputs=torch.randn(16, width), model=model, optimizer=optimizer)
 """,
     ),
 }

@@ -15,11 +15,11 @@ from autograd_doctor.command.again import again
 from autograd_doctor.command.fixing import as_far
 from autograd_doctor.events.steps import WeightsFingerprinted
 from autograd_doctor.fixing.candidate import Candidate
-from autograd_doctor.fixing.proof import Seen
-from autograd_doctor.fixing.series import Series, tried
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.judging import source
 from autograd_doctor.plan import Plan
+from autograd_doctor.proving.proof import Seen
+from autograd_doctor.proving.trying import Series, tried
 from tests.harness import checked, plan_for, record
 
 

@@ -160,6 +160,10 @@ MAY_IMPORT = {
             "views",
         ),
     },
+    # From a finding to a change of the source, and to its proof.
+    "fixing": {"findings", "notebook", "report", "trace"},
+    "fixers": {"events", "findings", "fixing", "report", "trace", "views"},
+    "proving": {"events", "findings", "fixers", "fixing", "report", "trace", "wording"},
     "renderers": {
         *("findings", "judging", "notebook", "profiling", "report", "reports", "rules", "run_course", "wording"),
     },
@@ -185,7 +189,7 @@ MAY_IMPORT = {
     },
     "command": {
         *("accepted", "config", "config_file", "engine", "events", "findings", "interpreter", "interrupts", "launch"),
-        *("members", "mistakes", "plan", "profile_changes", "profiling", "ranks", "recording"),
+        *("fixing", "members", "mistakes", "plan", "profile_changes", "profiling", "proving", "ranks", "recording"),
         *(
             "judging",
             "renderers",
@@ -209,6 +213,7 @@ MAY_IMPORT = {
             "interpreter",
             "mistakes",
             "plan",
+            "proving",
             "ranks",
             "reading",
             "recording",

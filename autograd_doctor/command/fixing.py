@@ -18,14 +18,14 @@ from autograd_doctor.command.verdict import exit_code, report_on
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.fixing.candidate import Candidate
-from autograd_doctor.fixing.patches import patch
-from autograd_doctor.fixing.proof import Seen
-from autograd_doctor.fixing.series import Series, Trial, tried
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.diffs import patch
 from autograd_doctor.interrupts import interrupts
 from autograd_doctor.judging import source
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan
+from autograd_doctor.proving.proof import Seen
+from autograd_doctor.proving.trying import Series, Trial, tried
 from autograd_doctor.renderers.wording import line_of
 from autograd_doctor.report import Fixing, Report, ReportedFinding, Tried
 
@@ -153,6 +153,7 @@ def with_trials(report: Report, series: Series, whole: str, written: Sequence[st
     return msgspec.structs.replace(
         report,
         findings=[_with_fix(finding, series.trials) for finding in report.findings],
+        notes=[*report.notes, *dict.fromkeys(series.failed)],
         fixing=Fixing(
             tried=[_reported(trial, later=trial.finding.fingerprint not in known) for trial in series.trials],
             diff=whole,

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.notebook import cell_file
 from autograd_doctor.report import Place, ReportedFinding
 from autograd_doctor.trace import Trace
@@ -52,7 +52,7 @@ class Case:
         return Candidate(description, sources, keeps)
 
     def related(self, *words: str) -> Place | None:
-        """The place that takes part in the finding under a label with one of these words, the first of them if it can."""
+        """The place that takes part in the finding under a label with one of these words; the first words win."""
         labels = ((word, each) for word in words for each in self.finding.related)
         return next((each.location for word, each in labels if word in each.message), None)
 

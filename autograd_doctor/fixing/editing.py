@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from autograd_doctor.fixing.lines import carried_over
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.line_edits import carried_over
+from autograd_doctor.fixing.source_tree import Source, Statement
 
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from autograd_doctor.events.steps import BackwardRan, WeightsFingerprinted
 from autograd_doctor.findings import Losses, Proof
 from autograd_doctor.fixing.candidate import path_of
-from autograd_doctor.fixing.lines import moved
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.line_edits import moved
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural

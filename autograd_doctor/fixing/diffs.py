@@ -7,8 +7,8 @@ from pathlib import PurePath
 
 from autograd_doctor.findings import Edit, Fix
 from autograd_doctor.fixing.candidate import Candidate
-from autograd_doctor.fixing.lines import diff, edits
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.line_edits import diff, edits
 from autograd_doctor.notebook import parted
 
 

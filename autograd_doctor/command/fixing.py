@@ -135,7 +135,7 @@ def _told(request: Request, ran: Ran, before: Seen, series: Series, *, apply: bo
     written: list[str] = []
     if diff is not None:
         with writing.noting(failed):
-            writing.write(diff, whole.encode())
+            writing.write(diff, whole)
     if apply:
         with writing.noting(failed):
             written = _write(before.sources, series.now.sources)
@@ -147,7 +147,7 @@ def _told(request: Request, ran: Ran, before: Seen, series: Series, *, apply: bo
     return exit_code(series.now.report, request.asked.exit_zero)
 
 
-def with_trials(report: Report, series: Series, whole: str, written: Sequence[str]) -> Report:
+def with_trials(report: Report, series: Series, whole: bytes, written: Sequence[str]) -> Report:
     """The report on the program as it is, with what was tried."""
     known = {finding.fingerprint for finding in report.findings}
     return msgspec.structs.replace(
@@ -156,7 +156,7 @@ def with_trials(report: Report, series: Series, whole: str, written: Sequence[st
         notes=[*report.notes, *dict.fromkeys(series.failed)],
         fixing=Fixing(
             tried=[_reported(trial, later=trial.finding.fingerprint not in known) for trial in series.trials],
-            diff=whole,
+            diff=whole.decode(errors="replace"),
             left=[f"`{each.code}` {each.name} ({each.severity})" for each in series.now.report.findings],
             exit_code=series.now.report.exit_code,
             written=list(written),

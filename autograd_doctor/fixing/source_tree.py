@@ -99,12 +99,13 @@ class Source:
         return self._parents.get(node)
 
     def statement(self, place: Place | None) -> Statement | None:
-        """The innermost statement that holds the beginning of a place; of a compound one, its first line is meant."""
+        """The innermost statement that holds the beginning of a place; without a column, the first of its line."""
         if place is None:
             return None
-        at = (place.line, place.column or 10**6)
-        found = [node for node in self._statements() if self._holds(node, at)]
-        return self.unit(found[-1]) if found else None
+        if not place.column:
+            return next((self.unit(each) for each in self._statements() if self.line(each) == place.line), None)
+        held = [each for each in self._statements() if self._holds(each, (place.line, place.column))]
+        return self.unit(held[-1]) if held else None
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:
         """The statement that holds a node."""
@@ -120,7 +121,7 @@ class Source:
 
     def _holds(self, node: cst.CSTNode, at: _Line) -> bool:
         first, last = self.span(node)
-        return first <= at < last or first[0] == at[0]
+        return first <= at < last
 
     def unit(self, statement: Statement) -> Statement:
         """A statement together with its line, where it has the line for itself."""

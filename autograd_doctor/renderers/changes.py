@@ -17,6 +17,11 @@ def verdict(fix: Fix) -> tuple[str, str]:
     return ("proven" if fix.proof.proven else "not proven"), "; ".join(fix.proof.said)
 
 
+def diff_lines(fix: Fix) -> list[str]:
+    """The lines of the diff, without their ends, of whatever kind."""
+    return [line.rstrip("\r") for line in fix.diff.split("\n")[:-1]]
+
+
 def described(fix: Fix) -> str:
     """The change in words, and where it is as yet a proposal, who would try it."""
     return fix.description if fix.proof is not None else f"{fix.description} (not tried; `doctor fix` would)"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers import Earlier, Options, Part
 from autograd_doctor.renderers.canvas import Canvas
-from autograd_doctor.renderers.changes import described, others, outcome, verdict
+from autograd_doctor.renderers.changes import described, diff_lines, others, outcome, verdict
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.one_finding import places_of
 from autograd_doctor.renderers.profile_tables import Table, pace, tables
@@ -163,10 +163,10 @@ def _details(report: Report, finding: ReportedFinding) -> str:
 
 def _change(report: Report, finding: ReportedFinding) -> str:
     """The change as a diff, and what a run with it showed."""
-    told = [(label, said) for label, said in others(finding, report)]
-    shown = ""
+    told, shown = [*others(finding, report)], ""
     if finding.fix is not None:
-        shown = f"- **fix:** {prose(described(finding.fix))}\n\n{fenced(finding.fix.diff, 'diff')}\n"
+        diff = fenced("\n".join(diff_lines(finding.fix)), "diff")
+        shown = f"- **fix:** {prose(described(finding.fix))}\n\n{diff}\n"
         told = [pair for pair in (verdict(finding.fix), *told) if pair[0]]
     return shown + "".join(f"- **{label}:** {prose(said)}\n" for label, said in told)
 

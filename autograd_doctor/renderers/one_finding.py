@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autograd_doctor.findings import Evidence
+from autograd_doctor.findings import Evidence, Fix
 from autograd_doctor.renderers.canvas import FAINT, GUTTER, SEVERITY_STYLES, Canvas
-from autograd_doctor.renderers.changes import described, others, verdict
+from autograd_doctor.renderers.changes import described, diff_lines, others, verdict
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
@@ -97,7 +97,7 @@ def _change(canvas: Canvas, finding: ReportedFinding, report: Report, digits: in
     fix = finding.fix
     if fix is not None:
         yield from _row(canvas, digits, "fix", described(fix), "bold green")
-        yield from (Text.assemble(" " * (digits + 4), line) for line in _diff(canvas, fix.diff))
+        yield from (Text.assemble(" " * (digits + 4), line) for line in _diff(canvas, fix))
         label, why = verdict(fix)
         if label:
             yield from _row(canvas, digits, label, why, "bold green" if label == "proven" else "bold yellow")
@@ -105,8 +105,8 @@ def _change(canvas: Canvas, finding: ReportedFinding, report: Report, digits: in
         yield from _row(canvas, digits, label, said)
 
 
-def _diff(canvas: Canvas, diff: str) -> Iterator[Text]:
-    for line in diff.split("\n")[:-1]:
+def _diff(canvas: Canvas, fix: Fix) -> Iterator[Text]:
+    for line in diff_lines(fix):
         style = next((style for start, style in _DIFF.items() if line.startswith(start)), "")
         yield Text(printable(line, unicode=canvas.options.unicode), style=style)
 

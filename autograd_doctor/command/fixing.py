@@ -138,7 +138,7 @@ def _told(request: Request, ran: Ran, before: Seen, series: Series, *, apply: bo
             writing.write(diff, whole)
     if apply:
         with writing.noting(failed):
-            written = _write(before.sources, series.now.sources)
+            written = write(before.sources, series.now.sources)
     report = with_trials(before.report, series, whole, written)
     originals = {file: before.sources.data(file) for file in series.now.sources.changed}
     with source.overlaid(originals):
@@ -188,7 +188,7 @@ def _with_fix(finding: ReportedFinding, trials: Sequence[Trial]) -> ReportedFind
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def _write(before: Sources, after: Sources) -> list[str]:
+def write(before: Sources, after: Sources) -> list[str]:
     """The proven changes, into the files. Raises `Mistake`, with nothing written, where one is not as it was read."""
     for file in after.changed:
         if Path(file).read_bytes() != before.data(file):

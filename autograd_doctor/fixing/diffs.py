@@ -35,8 +35,8 @@ def patch(before: Sources, after: Sources, cwd: str) -> bytes:
 def _diffs(before: Sources, after: Sources, cwd: str) -> Iterator[str]:
     for path in _changed(before, after):
         file, cell = parted(path)
-        name = f"{_named(file, cwd)}:cell {cell}" if cell else _named(file, cwd)
-        yield diff(name, before.text(path), after.text(path))
+        name, end = (f"{_named(file, cwd)}:cell {cell}", "\n") if cell else (_named(file, cwd), "")
+        yield diff(name, before.text(path) + end, after.text(path) + end)  # the last line of a cell has no end
 
 
 def _edits(before: Sources, after: Sources, cwd: str) -> Iterator[Edit]:

@@ -39,7 +39,7 @@ def others(finding: ReportedFinding, report: Report) -> Iterator[tuple[str, str]
 def outcome(report: Report) -> Iterator[tuple[str, str]]:
     """What came of all changes together."""
     fixing = report.fixing
-    if fixing is None:
+    if fixing is None or not report.findings:
         return
     yield "changes", f"{_counted(fixing)}{_where(fixing)}"
     for each in fixing.tried:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import libcst as cst
 
 from autograd_doctor.fixing.line_edits import carried_over
 from autograd_doctor.fixing.source_tree import Source, Statement
 
+_Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 
 
@@ -21,6 +23,7 @@ class _Change:
     after: list[cst.CSTNode] = field(default_factory=list)
     instead: cst.CSTNode | None = None
     goes: bool = False
+    above: list[cst.EmptyLine] = field(default_factory=list)
 
 
 class Editing:
@@ -53,8 +56,24 @@ class Editing:
         return self
 
     def remove(self, statement: Statement) -> Editing:
-        """Take a statement out."""
+        """Take a statement out, with the comments above it; an empty line above it stays."""
         self._change(statement).goes = True
+        siblings = self._source.block(statement)
+        following = siblings[siblings.index(statement) + 1 :]
+        if following and not _empty_above(following[0]):
+            self._change(following[0]).above += _empty_above(statement)
+        return self
+
+    def move(self, statement: Statement, *, before: Statement | None = None, after: Statement | None = None) -> Editing:
+        """Put a statement elsewhere, with the comments above it.
+
+        Raises `TypeError` where a compound one is to share a line.
+        """
+        self.remove(statement)
+        if before is not None:
+            self._change(before).before += _fitting(statement, before)
+        if after is not None:
+            self._change(after).after += _fitting(statement, after)
         return self
 
     def wrap(self, statements: Sequence[Statement], header: str) -> Editing:
@@ -65,7 +84,7 @@ class Editing:
         inside = cst.IndentedBlock(body=[bare, *others])  # type: ignore[list-item]
         self._change(first).instead = _with_leading(wrapper.with_changes(body=inside), first)
         for other in others:
-            self.remove(other)
+            self._change(other).goes = True
         return self
 
     def unwrap(self, block: cst.With) -> Editing:
@@ -131,16 +150,27 @@ class _Changing(cst.CSTTransformer):
         self._changes = changes
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> _Replacement:  # type: ignore[override]
+        if isinstance(original_node, _Line):
+            updated_node = self._ended(original_node, updated_node)
         change = self._changes.get(original_node)
         if change is None:
             return updated_node
         kept = [] if change.goes else [_with_lost_parentheses(change.instead, updated_node) or updated_node]
+        if kept and change.above:
+            kept = [kept[0].with_changes(leading_lines=[*change.above, *getattr(kept[0], "leading_lines", ())])]
         nodes = [*change.before, *kept, *change.after]
         if change.before and kept:
             nodes[0], nodes[len(change.before)] = _separated(nodes[0], kept[0])
         if not nodes:
             return cst.RemoveFromParent()
         return nodes[0] if len(nodes) == 1 else cst.FlattenSentinel(nodes)
+
+    def _ended(self, line: _Line, updated: cst.CSTNode) -> cst.CSTNode:
+        """A line without the semicolon in front of what was taken from its end."""
+        last = self._changes.get(line.body[-1])
+        if last is None or not last.goes or not isinstance(updated, _Line) or not updated.body:
+            return updated
+        return updated.with_changes(body=[*updated.body[:-1], _alone(updated.body[-1])])
 
 
 def _with_lost_parentheses(new: cst.CSTNode | None, old: cst.CSTNode) -> cst.CSTNode | None:
@@ -157,13 +187,38 @@ def _with_leading(new: cst.CSTNode, old: cst.CSTNode) -> cst.CSTNode:
     return new.with_changes(leading_lines=old.leading_lines)
 
 
+def _empty_above(statement: cst.CSTNode) -> list[cst.EmptyLine]:
+    """The empty lines above a statement and its comments."""
+    return list(takewhile(lambda line: line.comment is None, getattr(statement, "leading_lines", ())))
+
+
+def _fitting(statement: Statement, beside: Statement) -> list[cst.CSTNode]:
+    """A statement as it stands beside another: on a line of its own, without empty lines above it, or on that one's."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+    if isinstance(beside, cst.BaseSmallStatement):
+        return [_alone(part) for part in parts]
+    if isinstance(statement, cst.BaseSmallStatement):
+        return [cst.SimpleStatementLine([_alone(statement)])]
+    lines = list(getattr(statement, "leading_lines", ()))
+    return [statement.with_changes(leading_lines=lines[len(_empty_above(statement)) :])]
+
+
+def _alone(part: cst.CSTNode) -> cst.BaseSmallStatement:
+    """A part of a line without the semicolon behind it."""
+    if not isinstance(part, cst.BaseSmallStatement):
+        raise TypeError("a compound statement has its lines for itself")
+    return part.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+
+
 def _separated(new: cst.CSTNode, old: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
     """Empty lines above a statement go above the one that comes in front of it; its comments stay with it."""
     lines = list(getattr(old, "leading_lines", ()))
     empty = next((number for number, line in enumerate(lines) if line.comment is not None), len(lines))
     if not empty or not hasattr(new, "leading_lines"):
         return new, old
-    return new.with_changes(leading_lines=lines[:empty]), old.with_changes(leading_lines=lines[empty:])
+    return new.with_changes(leading_lines=[*lines[:empty], *getattr(new, "leading_lines", ())]), old.with_changes(
+        leading_lines=lines[empty:]
+    )
 
 
 def _imports(line: cst.CSTNode) -> bool:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import (
+    BaseAssignment,
+    BuiltinAssignment,
+    CodeRange,
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    Scope,
+    ScopeProvider,
+)
 
+from autograd_doctor.findings import Location
 from autograd_doctor.report import Place
 
 N = TypeVar("N", bound=cst.CSTNode)
@@ -38,6 +48,10 @@ class Source:
     def _parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
         return self._wrapper.resolve(ParentNodeProvider)
 
+    @cached_property
+    def _scopes(self) -> Mapping[cst.CSTNode, Scope | None]:
+        return self._wrapper.resolve(ScopeProvider)
+
     # ------------------------------------------------------------------------------------------------------ looking
 
     def span(self, node: cst.CSTNode) -> tuple[_Line, _Line]:
@@ -62,7 +76,11 @@ class Source:
                 yield node
             waiting.extend(reversed(node.children))
 
-    def at(self, place: Place | None, *kinds: type[N]) -> N | None:
+    def seen(self, location: Location | None, *kinds: type[N]) -> N | None:
+        """What an event happened at, None where that is in another file."""
+        return self.at(location, *kinds) if location is not None and location.path == self.path else None
+
+    def at(self, place: Place | Location | None, *kinds: type[N]) -> N | None:
         """What was observed at a place: the node of one of these kinds that has its span; else the outermost one that
         begins in its line, where the place has no columns."""
         if place is None:
@@ -139,9 +157,134 @@ class Source:
         found: Any = self.around(node, cst.For, cst.While, within=cst.FunctionDef)
         return cast(Loop | None, found)
 
+    def home(self, statement: cst.CSTNode) -> cst.CSTNode | None:
+        """The block, or the module, that a statement is in; that of its line, where it shares one."""
+        above = self._parents.get(statement)
+        return self._parents.get(above) if isinstance(above, cst.SimpleStatementLine) else above
+
+    def beside(self, node: cst.CSTNode, other: Statement) -> Statement | None:
+        """The statement in the block of another that holds a node, None where it is not behind that block's header."""
+        home = self.home(other)
+        while (above := self._parents.get(node)) is not None and above is not home:
+            node = above
+        return cast(Statement, node) if above is not None and home is not None else None
+
+    def whole(self, statement: Statement, *kinds: type[cst.CSTNode]) -> Statement:
+        """A statement with the loops, conditions and contexts (or those of these kinds) around it that hold nothing
+        else."""
+        while isinstance(around := self._holder(statement), kinds or cst.BaseCompoundStatement):
+            statement = around
+        return statement
+
+    def _holder(self, statement: Statement) -> Statement | None:
+        block = self.home(statement)
+        above = self._parents.get(block) if block is not None else None
+        if (
+            not isinstance(above, cst.For | cst.If | cst.With)
+            or above.body is not block
+            or len(self._parts(block)) != 1
+        ):
+            return None
+        is_branch = isinstance(above, cst.If) and isinstance(self._parents.get(above), cst.If)
+        return None if is_branch or getattr(above, "orelse", None) is not None else above
+
+    def _parts(self, block: cst.CSTNode) -> list[cst.CSTNode]:
+        """The statements of a block, those that share a line one by one."""
+        lines = cast(Sequence[cst.CSTNode], getattr(block, "body", ()))
+        return [part for line in lines for part in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])]
+
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The function that a node is in."""
         return self.around(node, cst.FunctionDef)
+
+    def is_movable(self, statement: Statement, beside: Statement) -> bool:
+        """Whether a statement means the same beside another one of its function: nothing that it asks for is given
+        another value on the way, or by a loop that only one of them is in."""
+        if self.function(statement) is not self.function(beside) or beside in self._above(statement):
+            return False
+        if isinstance(beside, cst.BaseSmallStatement) and isinstance(statement, cst.BaseCompoundStatement):
+            return False
+        one, other = ({each for each in self._above(node) if isinstance(each, Loop)} for node in (statement, beside))
+        first, last = sorted((self.span(statement)[0], self.span(beside)[0]))
+        between = [each for each in self._statements() if first <= self.span(each)[0] < last and each is not beside]
+        on_the_way = [
+            each for each in between if each not in self._above(statement) and not self._is_in(each, statement)
+        ]
+        return not self.depends(statement, self.bound(*(one ^ other), *on_the_way) - self.bound(statement))
+
+    def _above(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """A node and all that it is in."""
+        found = [node]
+        while (above := self._parents.get(found[-1])) is not None:
+            found.append(above)
+        return found
+
+    def _is_in(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
+        return other in self._above(node)
+
+    # ------------------------------------------------------------------------------------------------------ names
+
+    def bound(self, *nodes: cst.CSTNode) -> set[str]:
+        """What statements give a value to, as it is written: `x`, `self.x`."""
+        return {self.code(target) for node in nodes for each in self._targets(node) for target in self._leaves(each)}
+
+    def _targets(self, inside: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        for node in self.all(cst.CSTNode, inside=inside):  # type: ignore[type-abstract]
+            if isinstance(
+                node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.CompFor | cst.NamedExpr
+            ):
+                yield node.target
+            elif isinstance(node, cst.AsName | cst.FunctionDef | cst.ClassDef):
+                yield node.name
+            elif isinstance(node, cst.Del):
+                yield node.target
+
+    def _leaves(self, target: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        if isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                yield from self._leaves(element.value)
+        else:
+            yield target
+
+    def depends(self, node: cst.CSTNode, bound: set[str]) -> bool:
+        """Whether an expression, or a statement, asks for something that is given another value."""
+        kinds = cst.Name, cst.Attribute, cst.Subscript
+        return any(self.code(each) in bound for each in self.all(*kinds, inside=node))
+
+    def is_known(self, expression: cst.CSTNode, there: cst.CSTNode) -> bool:
+        """Whether an expression means the same at another node: its names are the same variables there, or the
+        instance of the same class."""
+        own = self.bound(expression)
+        names = [n for n in self.all(cst.Name, inside=expression) if self._is_variable(n) and n.value not in own]
+        return all(self._is_same(name, there) for name in names)
+
+    def _is_variable(self, name: cst.Name) -> bool:
+        above = self._parents.get(name)
+        if isinstance(above, cst.Attribute):
+            return above.value is name
+        return not (isinstance(above, cst.Arg) and above.keyword is name)
+
+    def _is_same(self, name: cst.Name, there: cst.CSTNode) -> bool:
+        one, other = (self._assignments(name.value, node) for node in (name, there))
+        if one and one == other:
+            return True
+        classes = [self._class_of_instance(each) for each in (one, other)]
+        return classes[0] is not None and classes[0] is classes[1]
+
+    def _assignments(self, name: str, node: cst.CSTNode) -> set[Any]:
+        """What a name stands for at a node: where it is given its values, or which builtin it is."""
+        scope = self._scopes.get(node)
+        found: set[BaseAssignment] = set(scope[name]) if scope is not None else set()
+        return {each.name if isinstance(each, BuiltinAssignment) else getattr(each, "node", each) for each in found}
+
+    def _class_of_instance(self, assignments: set[Any]) -> cst.ClassDef | None:
+        """The class of whose methods a name is the first parameter."""
+        only = next(iter(assignments)) if len(assignments) == 1 else None
+        method = self.around(only, cst.FunctionDef) if isinstance(only, cst.Param) else None
+        if method is None or only not in (*method.params.posonly_params, *method.params.params)[:1]:
+            return None
+        block = self._parents.get(self.home(method) or method)
+        return block if isinstance(block, cst.ClassDef) else None
 
     def torch(self) -> str:
         """The name by which this file knows torch, "" if it does not."""

@@ -72,11 +72,12 @@ def _told(losses: Sequence[float | None]) -> str:
     return ", ".join("unknown" if loss is None else f"{loss:.6g}" for loss in losses)
 
 
-def proof(target: ReportedFinding, before: Seen, after: Seen, *, differs: str | None) -> Proof:
+def proof(target: ReportedFinding, before: Seen, after: Seen, *, differs: str | None, fewer: bool = False) -> Proof:
     """What the second run shows. differs: how what it computes differs from what it must be the same as; None where the
-    change is to alter that."""
+    change is to alter that. fewer: whether the change takes steps out: it may have fewer then, and no fewer backwards.
+    """
     changes = _Changes(before, after)
-    against = [*_obstacles(target, changes), *([f"it changes what is computed: {differs}"] if differs else [])]
+    against = [*_obstacles(target, changes, fewer), *([f"it changes what is computed: {differs}"] if differs else [])]
     gone = changes.gone
     return Proof(
         proven=not against,
@@ -150,7 +151,7 @@ def _text(sources: Sources, path: str) -> str:
         return ""
 
 
-def _obstacles(target: ReportedFinding, changes: _Changes) -> Iterator[str]:
+def _obstacles(target: ReportedFinding, changes: _Changes, fewer: bool) -> Iterator[str]:
     """Why the change is not proven, the most telling first."""
     before, after = changes.before, changes.after
     run, report = after.report.run, after.report
@@ -168,9 +169,15 @@ def _obstacles(target: ReportedFinding, changes: _Changes) -> Iterator[str]:
     for each in changes.new:
         if not changes.was_hidden(each):
             yield f"it brings {_called(each)}, which was not there before"
-    if not before.has_failed and run.steps < before.report.run.steps:
-        yield f"the changed program took {plural(run.steps, 'step')}, before it were {before.report.run.steps}"
-    if missing := [phase for phase in before.report.run.phases_seen if phase not in run.phases_seen]:
+    done, needed, what = run.steps, before.report.run.steps, "step"
+    if fewer:
+        done, needed, what = run.micro_batches, before.report.run.micro_batches, "backward"
+    if not before.has_failed and done < needed:
+        yield f"the changed program took {plural(done, what)}, before it were {needed}"
+    seen = (
+        before.report.run.phases_seen if before.report.run.micro_batches else []
+    )  # without a backward, all looks alike
+    if missing := [phase for phase in seen if phase not in run.phases_seen]:
         yield f"the changed program did not come to {', '.join(missing)}"
     if lost := sorted(before.trained - after.trained):
         yield f"these learned before, and no more: {', '.join(f'`{name}`' for name in lost[:_NAMED])}"

@@ -23,6 +23,7 @@ from autograd_doctor.report import Place
 N = TypeVar("N", bound=cst.CSTNode)
 Statement = cst.BaseStatement | cst.BaseSmallStatement
 Loop = cst.For | cst.While
+Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
 _Line = tuple[int, int]
 
 
@@ -85,6 +86,11 @@ class Source:
             span = (place.line, place.column), (place.end_line, place.end_column)
             return next((node for node in found if self.span(node) == span), None)
         return found[0] if found else None
+
+    def holds(self, node: cst.CSTNode, place: Place) -> bool:
+        """Whether a place begins within a node."""
+        first, last = self.span(node)
+        return first <= (place.line, place.column or first[1]) < last
 
     def inside(self, place: Place | None, *kinds: type[N]) -> list[N]:
         """The nodes of some kinds within the span of a place, the outermost first."""
@@ -150,6 +156,21 @@ class Source:
         """The innermost loop around a node in its function."""
         found: Any = self.around(node, cst.For, cst.While, within=cst.FunctionDef)
         return cast(Loop | None, found)
+
+    def loops(self, node: cst.CSTNode) -> Iterator[Loop]:
+        """The loops around a node in its function, the innermost first."""
+        inner = self.loop(node)
+        while inner is not None:
+            yield inner
+            inner = self.loop(inner)
+
+    def line_of(self, node: cst.CSTNode) -> Line | None:
+        """The innermost statement around a node that has its lines for itself: a compound one, or a line of simple
+        ones."""
+        found: cst.CSTNode | None = node
+        while found is not None and not isinstance(self._parents.get(found), cst.IndentedBlock | cst.Module):
+            found = self._parents.get(found)
+        return found if isinstance(found, cst.SimpleStatementLine | cst.BaseCompoundStatement) else None
 
     def home(self, statement: cst.CSTNode) -> cst.CSTNode | None:
         """The block, or the module, that a statement is in; that of its line, where it shares one."""

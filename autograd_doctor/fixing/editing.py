@@ -148,6 +148,10 @@ class Editing:
             return name
         return self.imported("import torch", "torch")
 
+    def nn(self) -> str:
+        """The name of `torch.nn` in this file."""
+        return self._source.nn() or f"{self.torch()}.nn"
+
     def imported(self, statement: str, name: str) -> str:
         """A name that an import at the top of the file brings."""
         body = self._source.module.body

@@ -282,6 +282,19 @@ class Source:
                     return self.code(alias.asname.name) if alias.asname else "torch"
         return ""
 
+    def nn(self) -> str:
+        """The name by which this file knows `torch.nn`, "" if it knows it by torch's alone."""
+        for statement in self.all(cst.Import):
+            for alias in statement.names:
+                if alias.asname is not None and self.code(alias.name) == "torch.nn":
+                    return self.code(alias.asname.name)
+        for line in self.all(cst.ImportFrom):
+            is_torch = line.module is not None and self.code(line.module) == "torch"
+            for alias in line.names if is_torch and not isinstance(line.names, cst.ImportStar) else ():
+                if self.code(alias.name) == "nn":
+                    return self.code((alias.asname or alias).name)
+        return ""
+
 
 def operand(code: str) -> str:
     """An expression to which a dot or an operator may be added: in parentheses, unless it needs none."""

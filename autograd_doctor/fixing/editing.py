@@ -129,6 +129,15 @@ class Editing:
         change.goes, change.after = True, list(body)
         return self
 
+    def end_before(self, block: cst.With, statement: Statement) -> Editing:
+        """Let a block end in front of one of its statements, which follow it instead."""
+        body: list[cst.CSTNode] = list(block.body.body)
+        first = body.index(statement)
+        change = self._change(block)
+        change.instead = block.with_changes(body=block.body.with_changes(body=body[:first]))
+        change.after = body[first:]
+        return self
+
     def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
         """Give a function a decorator, the outermost."""
         new = cst.Decorator(cst.parse_expression(decorator, self._config))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from autograd_doctor.events.steps import BackwardRan, WeightsFingerprinted
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, WeightsFingerprinted
 from autograd_doctor.findings import Losses, Proof
 from autograd_doctor.fixing.candidate import path_of
 from autograd_doctor.fixing.lines import moved
@@ -122,6 +122,14 @@ class _Changes:
         """Whether the first run ended before it could have shown this."""
         return self.before.has_failed and finding.step_first >= self.before.report.run.steps
 
+    @property
+    def evaluations_ran(self) -> bool:
+        """Whether all that was evaluated in the first run was called in the second: with gradients it may be training
+        there, as it was meant to be."""
+        called = _places(self.after.trace.of(ForwardRan))
+        evaluated = _places(self.before.trace.evaluations)
+        return all((path, self._moved(path).get(line)) in called for path, line in evaluated)
+
     def _is_new(self, finding: ReportedFinding, known: Mapping[_Key, str]) -> bool:
         severity = known.get(self._key(finding, self.after))
         return severity is None or (severity != "error" and finding.severity == "error")
@@ -140,6 +148,11 @@ class _Changes:
             texts = [_text(seen.sources, path) for seen in (self.before, self.after)]
             self._lines[path] = moved(*texts)
         return self._lines[path]
+
+
+def _places(passes: Sequence[ForwardRan]) -> set[tuple[str, int]]:
+    """The lines that called for them."""
+    return {(event.location.path, event.location.line) for event in passes if event.location is not None}
 
 
 def _text(sources: Sources, path: str) -> str:
@@ -170,7 +183,8 @@ def _obstacles(target: ReportedFinding, changes: _Changes) -> Iterator[str]:
             yield f"it brings {_called(each)}, which was not there before"
     if not before.has_failed and run.steps < before.report.run.steps:
         yield f"the changed program took {plural(run.steps, 'step')}, before it were {before.report.run.steps}"
-    if missing := [phase for phase in before.report.run.phases_seen if phase not in run.phases_seen]:
+    missing = [phase for phase in before.report.run.phases_seen if phase not in run.phases_seen]
+    if missing and not ("training" not in missing and changes.evaluations_ran):
         yield f"the changed program did not come to {', '.join(missing)}"
     if lost := sorted(before.trained - after.trained):
         yield f"these learned before, and no more: {', '.join(f'`{name}`' for name in lost[:_NAMED])}"

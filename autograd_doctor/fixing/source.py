@@ -172,6 +172,11 @@ class Source:
             found = self._parents.get(found)
         return found if isinstance(found, cst.SimpleStatementLine | cst.BaseCompoundStatement) else None
 
+    def line_at(self, place: Place | None) -> Line | None:
+        """The statement at a place that has its lines for itself."""
+        statement = self.statement(place)
+        return None if statement is None else self.line_of(statement)
+
     def home(self, statement: cst.CSTNode) -> cst.CSTNode | None:
         """The block, or the module, that a statement is in; that of its line, where it shares one."""
         above = self._parents.get(statement)

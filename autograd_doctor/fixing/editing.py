@@ -49,6 +49,40 @@ class Editing:
         self._change(expression).instead = cst.parse_expression(code, self._config)
         return self
 
+    def give(self, call: cst.Call, keyword: str, code: str) -> Editing:
+        """Call with an argument of this name: in the place of one that is there, or as the last one."""
+        value = cst.parse_expression(code, self._config)
+        named = named_argument(call, keyword)
+        if named is not None:
+            return self._with_arguments(call, [a.with_changes(value=value) if a is named else a for a in call.args])
+        plain = cst.SimpleWhitespace("")
+        new = cst.Arg(value, keyword=cst.Name(keyword), equal=cst.AssignEqual(plain, plain))
+        if not call.args:
+            return self._with_arguments(call, [new])
+        *others, last = call.args
+        comma = others[-1].comma if others else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        return self._with_arguments(call, [*others, last.with_changes(comma=comma, whitespace_after_arg=plain), new])
+
+    def rename(self, call: cst.Call, keyword: str, name: str) -> Editing:
+        """Call with the argument of this name under another one."""
+        named = named_argument(call, keyword)
+        return self._with_arguments(
+            call, [a.with_changes(keyword=cst.Name(name)) if a is named else a for a in call.args]
+        )
+
+    def withhold(self, call: cst.Call, keyword: str) -> Editing:
+        """Call without the argument of this name."""
+        kept = [arg for arg in call.args if arg is not named_argument(call, keyword)]
+        if kept and kept[-1] is not call.args[-1]:
+            last = call.args[-1]
+            kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        return self._with_arguments(call, kept)
+
+    def _with_arguments(self, call: cst.Call, arguments: Sequence[cst.Arg]) -> Editing:
+        self._change(call).instead = call.with_changes(args=arguments)
+        return self
+
     def rewrite(self, statement: Statement, code: str) -> Editing:
         """Write a statement otherwise; comments above it stay."""
         (new,) = self._parsed(statement, code)
@@ -95,6 +129,15 @@ class Editing:
         change.goes, change.after = True, list(body)
         return self
 
+    def end_before(self, block: cst.With, statement: Statement) -> Editing:
+        """Let a block end in front of one of its statements, which follow it instead."""
+        body: list[cst.CSTNode] = list(block.body.body)
+        first = body.index(statement)
+        change = self._change(block)
+        change.instead = block.with_changes(body=block.body.with_changes(body=body[:first]))
+        change.after = body[first:]
+        return self
+
     def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
         """Give a function a decorator, the outermost."""
         new = cst.Decorator(cst.parse_expression(decorator, self._config))
@@ -113,6 +156,10 @@ class Editing:
         if name:
             return name
         return self.imported("import torch", "torch")
+
+    def nn(self) -> str:
+        """The name of `torch.nn` in this file."""
+        return self._source.nn() or f"{self.torch()}.nn"
 
     def imported(self, statement: str, name: str) -> str:
         """A name that an import at the top of the file brings."""
@@ -219,6 +266,11 @@ def _separated(new: cst.CSTNode, old: cst.CSTNode) -> tuple[cst.CSTNode, cst.CST
     return new.with_changes(leading_lines=[*lines[:empty], *getattr(new, "leading_lines", ())]), old.with_changes(
         leading_lines=lines[empty:]
     )
+
+
+def named_argument(call: cst.Call, keyword: str) -> cst.Arg | None:
+    """The argument that a call gives by this name."""
+    return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == keyword), None)
 
 
 def _imports(line: cst.CSTNode) -> bool:

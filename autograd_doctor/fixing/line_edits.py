@@ -35,9 +35,16 @@ def edits(path: str, before: str, after: str, cell: int = 0) -> tuple[Edit, ...]
 
 
 def moved(before: str, after: str) -> Mapping[int, int]:
-    """Where the lines that both texts have are in the second, by where they are in the first; both from 1."""
-    blocks = _matcher(_lines(before), _lines(after)).get_matching_blocks()
-    return {block.a + n + 1: block.b + n + 1 for block in blocks for n in range(block.size)}
+    """Where the lines of a text are in another one, by where they are in the first; both from 1.
+
+    One that is indented otherwise is the same, and so are as many that stand in the place of as many.
+    """
+    bare = ([line.strip() for line in _lines(text)] for text in (before, after))
+    found: dict[int, int] = {}
+    for _, first, last, new_first, new_last in _matcher(*bare).get_opcodes():
+        if last - first == new_last - new_first:
+            found.update(zip(range(first + 1, last + 1), range(new_first + 1, new_last + 1), strict=True))
+    return found
 
 
 def carried_over(text: str, before: str, after: str) -> str:

@@ -24,6 +24,7 @@ from autograd_doctor.report import Place
 N = TypeVar("N", bound=cst.CSTNode)
 Statement = cst.BaseStatement | cst.BaseSmallStatement
 Loop = cst.For | cst.While
+Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
 _Line = tuple[int, int]
 
 
@@ -91,6 +92,11 @@ class Source:
             return next((node for node in found if self.span(node) == span), None)
         return found[0] if found else None
 
+    def holds(self, node: cst.CSTNode, place: Place) -> bool:
+        """Whether a place begins within a node."""
+        first, last = self.span(node)
+        return first <= (place.line, place.column or first[1]) < last
+
     def inside(self, place: Place | None, *kinds: type[N]) -> list[N]:
         """The nodes of some kinds within the span of a place, the outermost first."""
         if place is None:
@@ -156,6 +162,26 @@ class Source:
         """The innermost loop around a node in its function."""
         found: Any = self.around(node, cst.For, cst.While, within=cst.FunctionDef)
         return cast(Loop | None, found)
+
+    def loops(self, node: cst.CSTNode) -> Iterator[Loop]:
+        """The loops around a node in its function, the innermost first."""
+        inner = self.loop(node)
+        while inner is not None:
+            yield inner
+            inner = self.loop(inner)
+
+    def line_of(self, node: cst.CSTNode) -> Line | None:
+        """The innermost statement around a node that has its lines for itself: a compound one, or a line of simple
+        ones."""
+        found: cst.CSTNode | None = node
+        while found is not None and not isinstance(self._parents.get(found), cst.IndentedBlock | cst.Module):
+            found = self._parents.get(found)
+        return found if isinstance(found, cst.SimpleStatementLine | cst.BaseCompoundStatement) else None
+
+    def line_at(self, place: Place | None) -> Line | None:
+        """The statement at a place that has its lines for itself."""
+        statement = self.statement(place)
+        return None if statement is None else self.line_of(statement)
 
     def home(self, statement: cst.CSTNode) -> cst.CSTNode | None:
         """The block, or the module, that a statement is in; that of its line, where it shares one."""
@@ -292,6 +318,19 @@ class Source:
             for alias in statement.names:
                 if self.code(alias.name) == "torch":
                     return self.code(alias.asname.name) if alias.asname else "torch"
+        return ""
+
+    def nn(self) -> str:
+        """The name by which this file knows `torch.nn`, "" if it knows it by torch's alone."""
+        for statement in self.all(cst.Import):
+            for alias in statement.names:
+                if alias.asname is not None and self.code(alias.name) == "torch.nn":
+                    return self.code(alias.asname.name)
+        for line in self.all(cst.ImportFrom):
+            is_torch = line.module is not None and self.code(line.module) == "torch"
+            for alias in line.names if is_torch and not isinstance(line.names, cst.ImportStar) else ():
+                if self.code(alias.name) == "nn":
+                    return self.code((alias.asname or alias).name)
         return ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from autograd_doctor.events.steps import BackwardRan, WeightsFingerprinted
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, WeightsFingerprinted
 from autograd_doctor.findings import Losses, Proof
 from autograd_doctor.fixing.candidate import path_of
 from autograd_doctor.fixing.changed_sources import Sources
@@ -123,6 +123,14 @@ class _Changes:
         """Whether the first run ended before it could have shown this."""
         return self.before.has_failed and finding.step_first >= self.before.report.run.steps
 
+    @property
+    def evaluations_ran(self) -> bool:
+        """Whether all that was evaluated in the first run was called in the second: with gradients it may be training
+        there, as it was meant to be."""
+        called = _places(self.after.trace.of(ForwardRan))
+        evaluated = _places(self.before.trace.evaluations)
+        return all((path, self._moved(path).get(line)) in called for path, line in evaluated)
+
     def _is_new(self, finding: ReportedFinding, known: Mapping[_Key, str]) -> bool:
         severity = known.get(self._key(finding, self.after))
         return severity is None or (severity != "error" and finding.severity == "error")
@@ -141,6 +149,11 @@ class _Changes:
             texts = [_text(seen.sources, path) for seen in (self.before, self.after)]
             self._lines[path] = moved(*texts)
         return self._lines[path]
+
+
+def _places(passes: Sequence[ForwardRan]) -> set[tuple[str, int]]:
+    """The lines that called for them."""
+    return {(event.location.path, event.location.line) for event in passes if event.location is not None}
 
 
 def _text(sources: Sources, path: str) -> str:

@@ -12,6 +12,7 @@ from autograd_doctor.fixing.lines import carried_over
 from autograd_doctor.fixing.source import Source, Statement
 
 _Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
+_SPACE = cst.SimpleWhitespace(" ")
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 
 
@@ -47,6 +48,26 @@ class Editing:
     def replace(self, expression: cst.BaseExpression, code: str) -> Editing:
         """Write an expression otherwise."""
         self._change(expression).instead = cst.parse_expression(code, self._config)
+        return self
+
+    def drop_argument(self, call: cst.Call, argument: cst.Arg) -> Editing:
+        """Leave an argument out of a call."""
+        kept = [each for each in call.args if each is not argument]
+        if kept and argument is call.args[-1]:
+            kept[-1] = kept[-1].with_changes(comma=argument.comma)
+        self._change(call).instead = call.with_changes(args=kept)
+        return self
+
+    def add_argument(self, call: cst.Call, code: str) -> Editing:
+        """Give a call one more argument, such as `dim=1`, behind all others."""
+        (new,) = cst.ensure_type(cst.parse_expression(f"f({code})", self._config), cst.Call).args
+        kept = list(call.args)
+        if kept:
+            new = new.with_changes(comma=kept[-1].comma)
+            between = kept[-2].comma if len(kept) > 1 else kept[-1].comma
+            is_comma = isinstance(between, cst.Comma)
+            kept[-1] = kept[-1].with_changes(comma=between if is_comma else cst.Comma(cst.SimpleWhitespace(""), _SPACE))
+        self._change(call).instead = call.with_changes(args=[*kept, new])
         return self
 
     def rewrite(self, statement: Statement, code: str) -> Editing:

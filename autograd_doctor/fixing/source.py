@@ -190,7 +190,44 @@ class Source:
         """The function that a node is in."""
         return self.around(node, cst.FunctionDef)
 
+    def argument(self, call: cst.Call, position: int, name: str) -> cst.Arg | None:
+        """What a call gives for a parameter, by its name or by its position; None where a star may hide it."""
+        for number, each in enumerate(call.args):
+            if each.star or (each.keyword is not None and each.keyword.value == name):
+                return None if each.star else each
+            if each.keyword is None and number == position:
+                return each
+        return None
+
     # ------------------------------------------------------------------------------------------------------ names
+
+    def value_of(self, expression: cst.CSTNode) -> cst.BaseExpression | None:
+        """What a variable was set to, where one assignment of its scope sets it, or an attribute of an instance, where
+        one of its class does."""
+        if isinstance(expression, cst.Name):
+            found = self._assignments(expression.value, expression)
+            return self._value_at(next(iter(found))) if len(found) == 1 else None
+        if not isinstance(expression, cst.Attribute):
+            return None
+        cls = self._class_of_instance(self._assignments(self.code(expression.value), expression))
+        written = self.code(expression)
+        targets = [] if cls is None else [t for t in self._targets(cls) for t in self._leaves(t)]
+        same = [target for target in targets if self.code(target) == written]
+        return self._value_at(same[0]) if len(same) == 1 else None
+
+    def _value_at(self, target: cst.CSTNode) -> cst.BaseExpression | None:
+        above = self._parents.get(target)
+        if isinstance(above, cst.AnnAssign):
+            return above.value
+        if isinstance(above, cst.AssignTarget):
+            assign = self._parents.get(above)
+            return assign.value if isinstance(assign, cst.Assign) else None
+        pair = self._parents.get(above) if isinstance(above, cst.Element) else None
+        values = self._value_at(pair) if isinstance(pair, cst.Tuple | cst.List) else None
+        if isinstance(pair, cst.Tuple | cst.List) and isinstance(values, cst.Tuple | cst.List):
+            same_length = len(pair.elements) == len(values.elements)
+            return values.elements[pair.elements.index(above)].value if same_length else None
+        return None
 
     def bound(self, *nodes: cst.CSTNode) -> set[str]:
         """What statements give a value to, as it is written: `x`, `self.x`."""

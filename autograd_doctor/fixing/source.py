@@ -229,6 +229,15 @@ class Source:
             return values.elements[pair.elements.index(above)].value if same_length else None
         return None
 
+    def is_imported(self, expression: cst.CSTNode) -> bool:
+        """Whether a name, or what its dots begin with, comes from an import, as `torch.softmax` does."""
+        while isinstance(expression, cst.Attribute):
+            expression = expression.value
+        if not isinstance(expression, cst.Name):
+            return False
+        found = self._assignments(expression.value, expression)
+        return bool(found) and all(isinstance(each, cst.Import | cst.ImportFrom) for each in found)
+
     def bound(self, *nodes: cst.CSTNode) -> set[str]:
         """What statements give a value to, as it is written: `x`, `self.x`."""
         return {self.code(target) for node in nodes for each in self._targets(node) for target in self._leaves(each)}

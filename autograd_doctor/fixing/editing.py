@@ -12,6 +12,7 @@ from autograd_doctor.fixing.line_edits import carried_over
 from autograd_doctor.fixing.source_tree import Source, Statement
 
 _Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
+_SPACE = cst.SimpleWhitespace(" ")
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 
 

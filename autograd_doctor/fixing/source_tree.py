@@ -250,6 +250,49 @@ class Source:
 
     # ------------------------------------------------------------------------------------------------------ names
 
+    def value_of(self, expression: cst.CSTNode) -> cst.BaseExpression | None:
+        """What a variable was set to, where one assignment of its scope sets it, or an attribute of an instance, where
+        one of its class does."""
+        if isinstance(expression, cst.Name):
+            found = self._assignments(expression.value, expression)
+            return self._value_at(next(iter(found))) if len(found) == 1 else None
+        if not isinstance(expression, cst.Attribute):
+            return None
+        cls = self._class_of_instance(self._assignments(self.code(expression.value), expression))
+        written = self.code(expression)
+        targets = [] if cls is None else [t for t in self._targets(cls) for t in self._leaves(t)]
+        same = [target for target in targets if self.code(target) == written]
+        return self._value_at(same[0]) if len(same) == 1 else None
+
+    def _value_at(self, target: cst.CSTNode) -> cst.BaseExpression | None:
+        above = self._parents.get(target)
+        if isinstance(above, cst.AnnAssign):
+            return above.value
+        if isinstance(above, cst.AssignTarget):
+            assign = self._parents.get(above)
+            return assign.value if isinstance(assign, cst.Assign) else None
+        pair = self._parents.get(above) if isinstance(above, cst.Element) else None
+        values = self._value_at(pair) if isinstance(pair, cst.Tuple | cst.List) else None
+        if isinstance(pair, cst.Tuple | cst.List) and isinstance(values, cst.Tuple | cst.List):
+            same_length = len(pair.elements) == len(values.elements)
+            return values.elements[pair.elements.index(above)].value if same_length else None
+        return None
+
+    def references(self, name: cst.Name) -> list[cst.Name]:
+        """Where a variable is asked for, in its scope and those within, in the order in which that is written."""
+        scope = self._scopes.get(name)
+        found = [each.node for each in scope.accesses[name.value]] if scope is not None else []
+        return sorted((each for each in found if isinstance(each, cst.Name)), key=lambda each: self.span(each)[0])
+
+    def is_imported(self, expression: cst.CSTNode) -> bool:
+        """Whether a name, or what its dots begin with, comes from an import, as `torch.softmax` does."""
+        while isinstance(expression, cst.Attribute):
+            expression = expression.value
+        if not isinstance(expression, cst.Name):
+            return False
+        found = self._assignments(expression.value, expression)
+        return bool(found) and all(isinstance(each, cst.Import | cst.ImportFrom) for each in found)
+
     def bound(self, *nodes: cst.CSTNode) -> set[str]:
         """What statements give a value to, as it is written: `x`, `self.x`."""
         return {self.code(target) for node in nodes for each in self._targets(node) for target in self._leaves(each)}

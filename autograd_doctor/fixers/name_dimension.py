@@ -40,7 +40,7 @@ def _write(here: Source, editing: Editing, call: cst.Call, position: int, dim: i
     if given is not None:
         editing.replace(given.value, str(dim))
     else:
-        editing.add_argument(call, f"dim={dim}")
+        editing.give(call, "dim", str(dim))
 
 
 def _wanted(case: Case) -> int | None:

@@ -29,7 +29,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         and all(_is_read(here, each) for each in here.references(root))
     ):
         text = here.code(unreduced[1].with_changes(comma=cst.MaybeSentinel.DEFAULT))
-        yield case.candidate(f"leave `{text}` out", Editing(here).drop_argument(*unreduced))
+        yield case.candidate(f"leave `{text}` out", Editing(here).withhold(*unreduced))
     code = f"{operand(here.code(root))}.mean()"
     yield case.candidate(f"call backward on `{code}`", Editing(here).replace(root, code))
 

@@ -72,12 +72,11 @@ class Editing:
             call, [a.with_changes(keyword=cst.Name(name)) if a is named else a for a in call.args]
         )
 
-    def withhold(self, call: cst.Call, keyword: str) -> Editing:
-        """Call without the argument of this name."""
-        kept = [arg for arg in call.args if arg is not named_argument(call, keyword)]
-        if kept and kept[-1] is not call.args[-1]:
-            last = call.args[-1]
-            kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    def withhold(self, call: cst.Call, argument: cst.Arg) -> Editing:
+        """Call without one of its arguments."""
+        kept = [each for each in call.args if each is not argument]
+        if kept and argument is call.args[-1]:
+            kept[-1] = kept[-1].with_changes(comma=argument.comma, whitespace_after_arg=argument.whitespace_after_arg)
         return self._with_arguments(call, kept)
 
     def _with_arguments(self, call: cst.Call, arguments: Sequence[cst.Arg]) -> Editing:

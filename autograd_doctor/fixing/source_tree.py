@@ -238,6 +238,15 @@ class Source:
         ]
         return not self.depends(statement, self.bound(*(one ^ other), *on_the_way) - self.bound(statement))
 
+    def argument(self, call: cst.Call, position: int, name: str) -> cst.Arg | None:
+        """What a call gives for a parameter, by its name or by its position; None where a star may hide it."""
+        for number, each in enumerate(call.args):
+            if each.star or (each.keyword is not None and each.keyword.value == name):
+                return None if each.star else each
+            if each.keyword is None and number == position:
+                return each
+        return None
+
     def _above(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """A node and all that it is in."""
         found = [node]

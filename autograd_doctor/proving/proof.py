@@ -32,9 +32,7 @@ class Seen:
     @property
     def has_failed(self) -> bool:
         """Whether the program died, rather than came to its end or was stopped when enough was seen."""
-        return self.report.run.stopped_by in ("raised", "killed", "hung", "timeout") or bool(
-            self.report.run.program_exit
-        )
+        return self.report.run.stopped_by in _FAILED or bool(self.report.run.program_exit)
 
     @cached_property
     def trained(self) -> frozenset[str]:
@@ -187,10 +185,9 @@ def _obstacles(target: ReportedFinding, changes: _Changes, fewer: bool) -> Itera
         done, needed, what = run.micro_batches, before.report.run.micro_batches, "backward"
     if not before.has_failed and done < needed:
         yield f"the changed program took {plural(done, what)}, before it were {needed}"
-    seen = (
-        before.report.run.phases_seen if before.report.run.micro_batches else []
-    )  # without a backward, all looks alike
-    if missing := [phase for phase in seen if phase not in run.phases_seen]:
+    seen = before.report.run.phases_seen if before.report.run.micro_batches else []  # without a backward all look alike
+    missing = [phase for phase in seen if phase not in run.phases_seen]
+    if missing and ("training" in missing or not changes.evaluations_ran):
         yield f"the changed program did not come to {', '.join(missing)}"
     if lost := sorted(before.trained - after.trained):
         yield f"these learned before, and no more: {', '.join(f'`{name}`' for name in lost[:_NAMED])}"

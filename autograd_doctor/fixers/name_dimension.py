@@ -8,9 +8,9 @@ import libcst as cst
 
 from autograd_doctor.events.losses import LossComputed, Shaping, WeightsApart
 from autograd_doctor.findings import Location
+from autograd_doctor.fixing.called_layers import built, called, is_method
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.layers import built, called, is_method
 from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.operations import DROPOUTS, MOVES
 from autograd_doctor.report import Place

@@ -52,7 +52,11 @@ def fix(request: Request, *, seconds: float, apply: bool, diff: Path | None) -> 
         trials = _Trials(request, ran, before, until=time.monotonic() + seconds)
         series = tried(before, trials.run, trials.reference, is_over=trials.is_over)
         series = trials.confirmed(series)
-    return _told(request, ran, before, series, apply=apply, diff=diff)
+    if ran.run.members:
+        series.failed.append("no change was tried: the program trains in several processes")
+    series.cut_off &= not (ran.run.members or trials.was_interrupted)
+    code = _told(request, ran, before, series, apply=apply, diff=diff)
+    return ExitCode.INTERRUPTED if trials.was_interrupted else code
 
 
 class _Trials:
@@ -65,10 +69,11 @@ class _Trials:
         self._until = until
         self._plan = as_far(ran.plan, before)
         self._count = 0
+        self.was_interrupted = ran.run.outcome.interrupted
 
     def is_over(self) -> bool:
-        """Whether there is no time for another one."""
-        return time.monotonic() > self._until or self._ran.run.outcome.interrupted
+        """Whether there is no time for another one, or none is to be."""
+        return time.monotonic() > self._until or self.was_interrupted or bool(self._ran.run.members)
 
     def run(self, candidate: Candidate) -> Seen:
         """What is seen of the program with a change."""
@@ -98,6 +103,7 @@ class _Trials:
     def _seen(self, sources: Sources, plan: Plan, called: str) -> Seen:
         plan = msgspec.structs.replace(plan, overlay=sources.changed)
         run = watch(self._request, plan, self._ran.job, called, silent=True)
+        self.was_interrupted |= run.outcome.interrupted
         with source.overlaid(sources.changed):
             return Seen(sources, run.trace, report_on(run, self._ran.what, self._ran.job))
 

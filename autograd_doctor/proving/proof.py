@@ -57,8 +57,12 @@ class Seen:
 def computes_the_same(one: Seen, other: Seen) -> str:
     """ "" if both runs computed the same losses and weights as far as both went, to the last bit; else what differs."""
     last = min(one.report.run.steps, other.report.run.steps)
-    for step in sorted(one.losses.keys() & other.losses.keys()):
-        if step < last and (loss := one.losses[step]) != (changed := other.losses[step]):
+    compared = sorted(step for step in one.losses.keys() & other.losses.keys() if step < last)
+    if not compared:
+        return "no loss was seen in both runs"
+    for step in compared:
+        loss, changed = one.losses[step], other.losses[step]
+        if list(map(repr, loss)) != list(map(repr, changed)):  # as words, so that NaN is the same as NaN
             return f"the loss of step {step + 1} is {_told(changed)} instead of {_told(loss)}"
     for step in sorted(one.weights.keys() & other.weights.keys()):
         if step <= last and one.weights[step] != other.weights[step]:

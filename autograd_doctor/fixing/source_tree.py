@@ -226,11 +226,13 @@ class Source:
     def is_movable(self, statement: Statement, beside: Statement) -> bool:
         """Whether a statement means the same beside another one of its function: nothing that it asks for is given
         another value on the way, or by a loop that only one of them is in."""
-        if self.function(statement) is not self.function(beside) or beside in self._above(statement):
+        if self.function(statement) is not self.function(beside):
             return False
         if isinstance(beside, cst.BaseSmallStatement) and isinstance(statement, cst.BaseCompoundStatement):
             return False
-        one, other = ({each for each in self._above(node) if isinstance(each, Loop)} for node in (statement, beside))
+        one, other = (
+            {each for each in self._above(node)[1:] if isinstance(each, Loop)} for node in (statement, beside)
+        )
         first, last = sorted((self.span(statement)[0], self.span(beside)[0]))
         between = [each for each in self._statements() if first <= self.span(each)[0] < last and each is not beside]
         on_the_way = [

@@ -157,6 +157,13 @@ class Source:
         found: Any = self.around(node, cst.For, cst.While, within=cst.FunctionDef)
         return cast(Loop | None, found)
 
+    def is_within(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether a node is part of another."""
+        above: cst.CSTNode | None = node
+        while above is not None and above is not other:
+            above = self._parents.get(above)
+        return above is other
+
     def loops(self, node: cst.CSTNode) -> Iterator[Loop]:
         """The loops around a node in its function, the innermost first."""
         inner = self.loop(node)
@@ -287,16 +294,19 @@ class Source:
                     return self.code(alias.asname.name) if alias.asname else "torch"
         return ""
 
-    def nn(self) -> str:
-        """The name by which this file knows `torch.nn`, "" if it knows it by torch's alone."""
+    def name_of(self, module: str, name: str) -> str:
+        """How this file calls what a module holds, "" if it does not know it."""
         for statement in self.all(cst.Import):
             for alias in statement.names:
-                if alias.asname is not None and self.code(alias.name) == "torch.nn":
-                    return self.code(alias.asname.name)
+                called = self.code(alias.asname.name) if alias.asname is not None else self.code(alias.name)
+                if self.code(alias.name) == module:
+                    return f"{called}.{name}"
+                if self.code(alias.name) == f"{module}.{name}" and alias.asname is not None:
+                    return called
         for line in self.all(cst.ImportFrom):
-            is_torch = line.module is not None and self.code(line.module) == "torch"
-            for alias in line.names if is_torch and not isinstance(line.names, cst.ImportStar) else ():
-                if self.code(alias.name) == "nn":
+            is_it = line.module is not None and self.code(line.module) == module
+            for alias in line.names if is_it and not isinstance(line.names, cst.ImportStar) else ():
+                if self.code(alias.name) == name:
                     return self.code((alias.asname or alias).name)
         return ""
 

@@ -67,6 +67,11 @@ class Source:
         """A node as it is written."""
         return self.module.code_for_node(node)
 
+    def code_of_line(self, statement: Statement) -> str:
+        """A simple statement as it is written, without comments around it."""
+        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        return "; ".join(self.code(part).rstrip("; ") for part in parts)
+
     def all(self, *kinds: type[N], inside: cst.CSTNode | None = None) -> Iterator[N]:
         """The nodes of some kinds in the order in which they begin."""
         waiting: list[cst.CSTNode] = [inside or self.module]
@@ -257,6 +262,11 @@ class Source:
         instance of the same class."""
         names = [name for name in self.all(cst.Name, inside=expression) if self._is_variable(name)]
         return all(self._is_same(name, there) for name in names)
+
+    def knows(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether a variable has been given a value above a node."""
+        nodes = [each for each in self._assignments(name, node) if isinstance(each, cst.CSTNode)]
+        return any(self.line(each) < self.line(node) for each in nodes if each in self._positions)
 
     def _is_variable(self, name: cst.Name) -> bool:
         above = self._parents.get(name)

@@ -1,4 +1,4 @@
-"""AD201, AD212: switch gradients off for what is to have none, and for nothing else."""
+"""AD201, AD212, AD216: switch gradients off for what is to have none, and for nothing else."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from autograd_doctor.report import Place
 
 def candidates(case: Case) -> Iterator[Candidate]:
     """Of a block around one part, which says on its face that it is not to learn, a person has to decide."""
-    here, place = case.here(), case.finding.location
+    place = case.related("the graph ends here") or case.finding.location
+    here = case.source(place)
     if here is None or place is None:
         return
     if case.finding.code == "AD212":
         yield from _left_off(case, here, place)
-    elif case.finding.severity == "error":
+    elif case.finding.severity == "error" or case.finding.code == "AD216":
         yield from _decorated(case, here, place)
         yield from _in_block(case, here, place)
 
@@ -128,4 +129,4 @@ def _works_at(case: Case, source: Source, statements: list[Statement]) -> int:
     return held[0] if held else len(statements)
 
 
-FIXER = Fixer(codes=("AD201", "AD212"), candidates=candidates)
+FIXER = Fixer(codes=("AD201", "AD212", "AD216"), candidates=candidates)

@@ -159,7 +159,11 @@ class Editing:
 
     def nn(self) -> str:
         """The name of `torch.nn` in this file."""
-        return self._source.nn() or f"{self.torch()}.nn"
+        return self._source.name_of("torch", "nn") or f"{self.torch()}.nn"
+
+    def known(self, module: str, name: str) -> str:
+        """How this file calls what a module holds; the module is imported if need be."""
+        return self._source.name_of(module, name) or f"{self.imported(f'import {module}', module)}.{name}"
 
     def imported(self, statement: str, name: str) -> str:
         """A name that an import at the top of the file brings."""

@@ -68,6 +68,11 @@ class Source:
         """A node as it is written."""
         return self.module.code_for_node(node)
 
+    def code_of_line(self, statement: Statement) -> str:
+        """A simple statement as it is written, without comments around it."""
+        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        return "; ".join(self.code(part).rstrip("; ") for part in parts)
+
     def all(self, *kinds: type[N], inside: cst.CSTNode | None = None) -> Iterator[N]:
         """The nodes of some kinds in the order in which they begin."""
         waiting: list[cst.CSTNode] = [inside or self.module]
@@ -162,6 +167,13 @@ class Source:
         """The innermost loop around a node in its function."""
         found: Any = self.around(node, cst.For, cst.While, within=cst.FunctionDef)
         return cast(Loop | None, found)
+
+    def is_within(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether a node is part of another."""
+        above: cst.CSTNode | None = node
+        while above is not None and above is not other:
+            above = self._parents.get(above)
+        return above is other
 
     def loops(self, node: cst.CSTNode) -> Iterator[Loop]:
         """The loops around a node in its function, the innermost first."""
@@ -338,6 +350,11 @@ class Source:
         names = [n for n in self.all(cst.Name, inside=expression) if self._is_variable(n) and n.value not in own]
         return all(self._is_same(name, there) for name in names)
 
+    def knows(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether a variable has been given a value above a node."""
+        nodes = [each for each in self._assignments(name, node) if isinstance(each, cst.CSTNode)]
+        return any(self.line(each) < self.line(node) for each in nodes if each in self._positions)
+
     def _is_variable(self, name: cst.Name) -> bool:
         above = self._parents.get(name)
         if isinstance(above, cst.Attribute):
@@ -374,16 +391,19 @@ class Source:
                     return self.code(alias.asname.name) if alias.asname else "torch"
         return ""
 
-    def nn(self) -> str:
-        """The name by which this file knows `torch.nn`, "" if it knows it by torch's alone."""
+    def name_of(self, module: str, name: str) -> str:
+        """How this file calls what a module holds, "" if it does not know it."""
         for statement in self.all(cst.Import):
             for alias in statement.names:
-                if alias.asname is not None and self.code(alias.name) == "torch.nn":
-                    return self.code(alias.asname.name)
+                called = self.code(alias.asname.name) if alias.asname is not None else self.code(alias.name)
+                if self.code(alias.name) == module:
+                    return f"{called}.{name}"
+                if self.code(alias.name) == f"{module}.{name}" and alias.asname is not None:
+                    return called
         for line in self.all(cst.ImportFrom):
-            is_torch = line.module is not None and self.code(line.module) == "torch"
-            for alias in line.names if is_torch and not isinstance(line.names, cst.ImportStar) else ():
-                if self.code(alias.name) == "nn":
+            is_it = line.module is not None and self.code(line.module) == module
+            for alias in line.names if is_it and not isinstance(line.names, cst.ImportStar) else ():
+                if self.code(alias.name) == name:
                     return self.code((alias.asname or alias).name)
         return ""
 

@@ -58,6 +58,11 @@ class Editing:
         self._change(call).instead = call.with_changes(args=kept)
         return self
 
+    def name_argument(self, argument: cst.Arg, name: str) -> Editing:
+        """Give an argument for another parameter."""
+        self._change(argument).instead = argument.with_changes(keyword=cst.Name(name))
+        return self
+
     def add_argument(self, call: cst.Call, code: str) -> Editing:
         """Give a call one more argument, such as `dim=1`, behind all others."""
         (new,) = cst.ensure_type(cst.parse_expression(f"f({code})", self._config), cst.Call).args

@@ -84,7 +84,7 @@ class Editing:
         return self
 
     def rewrite(self, statement: Statement, code: str) -> Editing:
-        """Write a statement otherwise; comments above it stay."""
+        """Write a statement otherwise; comments above it, and in its last line, stay."""
         (new,) = self._parsed(statement, code)
         self._change(statement).instead = _with_leading(new, statement)
         return self
@@ -235,6 +235,8 @@ def _with_leading(new: cst.CSTNode, old: cst.CSTNode) -> cst.CSTNode:
     """What takes the place of a statement has the comments and empty lines that stand above it."""
     if not hasattr(old, "leading_lines") or not hasattr(new, "leading_lines"):
         return new
+    if isinstance(new, cst.SimpleStatementLine) and isinstance(old, cst.SimpleStatementLine):
+        new = new.with_changes(trailing_whitespace=old.trailing_whitespace)
     return new.with_changes(leading_lines=old.leading_lines)
 
 

@@ -301,10 +301,12 @@ class Source:
             return values.elements[pair.elements.index(above)].value if same_length else None
         return None
 
-    def references(self, name: cst.Name) -> list[cst.Name]:
-        """Where a variable is asked for, in its scope and those within, in the order in which that is written."""
-        scope = self._scopes.get(name)
-        found = [each.node for each in scope.accesses[name.value]] if scope is not None else []
+    def references(self, name: cst.Name, at: cst.CSTNode | None = None) -> list[cst.Name]:
+        """Where a variable is asked for, in its scope (that of the name, or of another node) and those within, in the
+        order in which that is written."""
+        scope = self._scopes.get(at or name)
+        assigned = scope[name.value] if scope is not None else set()
+        found = {access.node for each in assigned for access in each.references}
         return sorted((each for each in found if isinstance(each, cst.Name)), key=lambda each: self.span(each)[0])
 
     def is_imported(self, expression: cst.CSTNode) -> bool:

@@ -54,7 +54,7 @@ def _called(case: Case, here: Source, call: cst.Call) -> Iterator[Candidate]:
     """`x.mul_(y)` as `x = x.mul(y)`, and a layer or a function that works in place without that."""
     flag = _in_place(here, call)
     if flag is not None and (flag[0] is not call or _is_set_anew(here, call)):
-        yield case.candidate("leave `inplace=True` out", Editing(here).drop_argument(*flag))
+        yield case.candidate("leave `inplace=True` out", Editing(here).withhold(*flag))
     whole = call
     while (after := _applied_to(here, whole)) is not None:
         whole = after

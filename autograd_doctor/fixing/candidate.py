@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Location
 from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.fixing.editing import Editing
@@ -45,6 +46,11 @@ class Case:
     def here(self) -> Source | None:
         """The file of the finding."""
         return self.source(self.finding.location)
+
+    @property
+    def is_about_a_parameter(self) -> bool:
+        """Whether the subject of the finding is a parameter."""
+        return any(each.name == self.finding.subject for each in self.trace.of(ParameterSeen))
 
     def candidate(self, description: str, *changed: Editing, keeps: bool = False, fewer: bool = False) -> Candidate:
         """A change of one file, or of several."""

@@ -79,6 +79,11 @@ class Editing:
             kept[-1] = kept[-1].with_changes(comma=argument.comma, whitespace_after_arg=argument.whitespace_after_arg)
         return self._with_arguments(call, kept)
 
+    def name_argument(self, argument: cst.Arg, name: str) -> Editing:
+        """Give an argument for another parameter."""
+        self._change(argument).instead = argument.with_changes(keyword=cst.Name(name))
+        return self
+
     def _with_arguments(self, call: cst.Call, arguments: Sequence[cst.Arg]) -> Editing:
         self._change(call).instead = call.with_changes(args=arguments)
         return self

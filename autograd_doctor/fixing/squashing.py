@@ -90,7 +90,7 @@ class Squashing:
             return editing
         argument = self.source.around(layer, cst.Arg)
         module = self.source.around(layer, cst.Call)
-        return editing.drop_argument(module, argument) if module is not None and argument is not None else None
+        return editing.withhold(module, argument) if module is not None and argument is not None else None
 
     def _remove(self, editing: Editing, layer: cst.Call | None) -> None:
         """Take the line out that builds a layer, if it does nothing else."""

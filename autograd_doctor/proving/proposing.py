@@ -23,7 +23,10 @@ def with_changes(report: Report, trace: Trace) -> Report:
 
 
 def offered(case: Case, failed: list[str]) -> list[Candidate]:
-    """The changes for a finding; none where the fixer fails, which is added to `failed`."""
+    """The changes for a finding; none where that rests on a guess, or where the fixer fails, which is added to
+    `failed`."""
+    if case.finding.confidence == "low":
+        return []
     try:
         return candidates(case)
     except Exception as error:

@@ -163,7 +163,7 @@ MAY_IMPORT = {
     # From a finding to a change of the source, and to its proof.
     "fixing": {"events", "findings", "notebook", "report", "trace"},
     "fixers": {"events", "findings", "fixing", "operations", "report", "tape", "trace", "views"},
-    "proving": {"events", "findings", "fixers", "fixing", "report", "trace", "wording"},
+    "proving": {"events", "findings", "fixers", "fixing", "notebook", "report", "trace", "wording"},
     "renderers": {
         *("findings", "judging", "notebook", "profiling", "report", "reports", "rules", "run_course", "wording"),
     },

@@ -25,6 +25,7 @@ from autograd_doctor.judging import source
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan
 from autograd_doctor.proving.proof import Seen
+from autograd_doctor.proving.proposing import untouchable
 from autograd_doctor.proving.trying import Series, Trial, tried
 from autograd_doctor.renderers.wording import line_of
 from autograd_doctor.report import Fixing, Report, ReportedFinding, Tried
@@ -159,7 +160,7 @@ def with_trials(report: Report, series: Series, whole: bytes, written: Sequence[
     return msgspec.structs.replace(
         report,
         findings=[_with_fix(finding, series.trials) for finding in report.findings],
-        notes=[*report.notes, *dict.fromkeys(series.failed)],
+        notes=[*report.notes, *untouchable(report), *dict.fromkeys(series.failed)],
         fixing=Fixing(
             tried=[_reported(trial, later=trial.finding.fingerprint not in known) for trial in series.trials],
             diff=whole.decode(errors="replace"),

@@ -8,9 +8,10 @@ from pathlib import PurePath
 import msgspec
 
 from autograd_doctor.fixers import candidates
-from autograd_doctor.fixing.candidate import Candidate, Case
-from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.candidate import Candidate, Case, path_of
+from autograd_doctor.fixing.changed_sources import Sources, is_editable
 from autograd_doctor.fixing.diffs import fix_of
+from autograd_doctor.notebook import parted
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.trace import Trace
 
@@ -20,6 +21,13 @@ def with_changes(report: Report, trace: Trace) -> Report:
     sources, failed = Sources(), list[str]()
     findings = [_with_change(Case(each, trace, sources, report.target.cwd), failed) for each in report.findings]
     return msgspec.structs.replace(report, findings=findings, notes=[*report.notes, *failed])
+
+
+def untouchable(report: Report) -> list[str]:
+    """What is to be said of files that findings are in, and that are not changed."""
+    places = (each.location for each in report.findings if each.location is not None)
+    files = {place.path: parted(path_of(place, report.target.cwd))[0] for place in places}
+    return [f"{path} is not changed: it may not be written" for path, file in files.items() if not is_editable(file)]
 
 
 def offered(case: Case, failed: list[str]) -> list[Candidate]:

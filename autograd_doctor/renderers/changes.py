@@ -27,6 +27,10 @@ def described(fix: Fix) -> str:
     return fix.description if fix.proof is not None else f"{fix.description} (not tried; `doctor fix` would)"
 
 
+NONE_MADE = "none could be made from what was seen; see the help"
+"""Said where changes were asked for, and there is none for a finding."""
+
+
 def others(finding: ReportedFinding, report: Report) -> Iterator[tuple[str, str]]:
     """Further changes that were tried for a finding, and why they are not proven."""
     tried = report.fixing.tried if report.fixing else []

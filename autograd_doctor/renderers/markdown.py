@@ -12,7 +12,7 @@ from typing import NamedTuple
 from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers import Earlier, Options, Part
 from autograd_doctor.renderers.canvas import Canvas
-from autograd_doctor.renderers.changes import described, diff_lines, others, outcome, verdict
+from autograd_doctor.renderers.changes import NONE_MADE, described, diff_lines, others, outcome, verdict
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.one_finding import places_of
 from autograd_doctor.renderers.profile_tables import Table, pace, tables
@@ -168,6 +168,8 @@ def _change(report: Report, finding: ReportedFinding) -> str:
         diff = fenced("\n".join(diff_lines(finding.fix)), "diff")
         shown = f"- **fix:** {prose(described(finding.fix))}\n\n{diff}\n"
         told = [pair for pair in (verdict(finding.fix), *told) if pair[0]]
+    elif report.fixing is not None:
+        told.append(("fix", NONE_MADE))
     return shown + "".join(f"- **{label}:** {prose(said)}\n" for label, said in told)
 
 

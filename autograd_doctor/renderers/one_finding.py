@@ -9,7 +9,7 @@ from rich.text import Text
 
 from autograd_doctor.findings import Evidence, Fix
 from autograd_doctor.renderers.canvas import FAINT, GUTTER, SEVERITY_STYLES, Canvas
-from autograd_doctor.renderers.changes import described, diff_lines, others, verdict
+from autograd_doctor.renderers.changes import NONE_MADE, described, diff_lines, others, verdict
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
@@ -101,6 +101,8 @@ def _change(canvas: Canvas, finding: ReportedFinding, report: Report, digits: in
         label, why = verdict(fix)
         if label:
             yield from _row(canvas, digits, label, why, "bold green" if label == "proven" else "bold yellow")
+    elif report.fixing is not None:
+        yield from _row(canvas, digits, "fix", NONE_MADE)
     for label, said in others(finding, report):
         yield from _row(canvas, digits, label, said)
 

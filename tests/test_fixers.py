@@ -21,6 +21,8 @@ from tests.harness import body_of, check_program, marks, programs
 
 NOT_FIXED = {
     "AD204 bad_backbone_that_is_not_frozen": "whether the backbone is to learn, or to be frozen, nothing tells",
+    "AD511 bad": "how the classes are to be numbered is the person's choice",
+    "AD511 bad_blank": "which class is to be the blank is the person's choice",
     "AD501 bad_step_before_the_second_backward": "both losses share a forward: of which weights is the person's choice",
 }
 """Bad examples without a change that could be proven, and why."""

@@ -387,27 +387,43 @@ class Source:
 
     def torch(self) -> str:
         """The name by which this file knows torch, "" if it does not."""
-        for statement in self.all(cst.Import):
-            for alias in statement.names:
-                if self.code(alias.name) == "torch":
-                    return self.code(alias.asname.name) if alias.asname else "torch"
-        return ""
+        return self._modules.get("torch", "")
 
     def name_of(self, module: str, name: str) -> str:
-        """How this file calls what a module holds, "" if it does not know it."""
-        for statement in self.all(cst.Import):
+        """How this file calls what a module holds, by its own name if it has one; "" if it does not know it."""
+        return (
+            self._imported_from(module).get(name)
+            or self._modules.get(f"{module}.{name}")
+            or self._by_module(module, name)
+        )
+
+    def _by_module(self, module: str, name: str) -> str:
+        return f"{self._modules[module]}.{name}" if module in self._modules else ""
+
+    @cached_property
+    def _modules(self) -> Mapping[str, str]:
+        """The modules that the whole file knows, with the names by which it does; `import a.b` brings `a`."""
+        found: dict[str, str] = {}
+        for statement in self._everywhere(cst.Import):
             for alias in statement.names:
-                called = self.code(alias.asname.name) if alias.asname is not None else self.code(alias.name)
-                if self.code(alias.name) == module:
-                    return f"{called}.{name}"
-                if self.code(alias.name) == f"{module}.{name}" and alias.asname is not None:
-                    return called
-        for line in self.all(cst.ImportFrom):
-            is_it = line.module is not None and self.code(line.module) == module
-            for alias in line.names if is_it and not isinstance(line.names, cst.ImportStar) else ():
-                if self.code(alias.name) == name:
-                    return self.code((alias.asname or alias).name)
-        return ""
+                name = self.code(alias.name)
+                found[name] = self.code(alias.asname.name) if alias.asname is not None else name
+        return found
+
+    def _imported_from(self, module: str) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for line in self._everywhere(cst.ImportFrom):
+            if (
+                line.module is not None
+                and self.code(line.module) == module
+                and not isinstance(line.names, cst.ImportStar)
+            ):
+                found |= {self.code(each.name): self.code((each.asname or each).name) for each in line.names}
+        return found
+
+    def _everywhere(self, kind: type[N]) -> Iterator[N]:
+        """Those that are not of one function alone."""
+        return (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
 
 
 def operand(code: str) -> str:

@@ -187,8 +187,20 @@ MAY_IMPORT = {
         *("events", "handing_over", "interrupts", "keeping", "members", "mistakes", "own_python", "plan", "ranks"),
         *("recording", "screen", "system", "trace"),
     },
+    "serving": {"mistakes", "renderers", "report"},
     "command": {
-        *("accepted", "config", "config_file", "engine", "events", "findings", "interpreter", "interrupts", "launch"),
+        *(
+            "serving",
+            "accepted",
+            "config",
+            "config_file",
+            "engine",
+            "events",
+            "findings",
+            "interpreter",
+            "interrupts",
+            "launch",
+        ),
         *("fixing", "members", "mistakes", "plan", "profile_changes", "profiling", "proving", "ranks", "recording"),
         *(
             "judging",

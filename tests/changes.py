@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ from autograd_doctor import engine, recording
 from autograd_doctor.command.again import again
 from autograd_doctor.command.fixing import as_far
 from autograd_doctor.events.steps import WeightsFingerprinted
+from autograd_doctor.findings import Proof
 from autograd_doctor.fixing.candidate import Candidate
-from autograd_doctor.fixing.proof import Seen
-from autograd_doctor.fixing.series import Series, tried
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.judging import source
 from autograd_doctor.plan import Plan
+from autograd_doctor.proving.proof import Seen, computes_the_same, proof
+from autograd_doctor.proving.trying import Series, tried
 from tests.harness import checked, plan_for, record
 
 
@@ -42,6 +43,20 @@ def tried_in(script: Path, **overrides: Any) -> tuple[Seen, Series]:
                 return seen
 
         return first, tried(first, run, lambda: first, is_over=lambda: False)
+
+
+def proof_of(program: str, change: Callable[[str], str], code: str, *, keeps: bool = False) -> Proof:
+    """What a run shows of a change of a program that is made by hand, for its finding of this code."""
+    with tempfile.TemporaryDirectory() as name:
+        script = Path(name, "train.py")
+        script.write_text(program, encoding="utf-8")
+        with _seen(script, Sources()) as (first, plan):
+            pass
+        sources = first.sources.with_text(str(script), change(program))
+        with _seen(script, sources, steps=as_far(plan, first).steps, batches_per_epoch=0) as (after, _):
+            pass
+        target = next(finding for finding in first.report.findings if finding.code == code)
+        return proof(target, first, after, differs=computes_the_same(first, after) if keeps else None)
 
 
 @contextmanager

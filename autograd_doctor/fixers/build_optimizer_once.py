@@ -9,7 +9,7 @@ import libcst as cst
 from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Loop, Source, renamed
+from autograd_doctor.fixing.source_tree import Loop, Source, renamed
 
 
 def candidates(case: Case) -> Iterator[Candidate]:

@@ -11,7 +11,7 @@ from autograd_doctor.events.steps import BackwardRan, GradientsCleared
 from autograd_doctor.findings import Location
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.source_tree import Source, Statement
 
 
 def candidates(case: Case) -> Iterator[Candidate]:

@@ -10,7 +10,7 @@ from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source, operand
+from autograd_doctor.fixing.source_tree import Source, operand
 
 
 def candidates(case: Case) -> Iterator[Candidate]:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing, named_argument
-from autograd_doctor.fixing.source import Source
+from autograd_doctor.fixing.source_tree import Source
 
 _SHUFFLE, _DROP_LAST = 2, 8
 """Where they stand among the arguments of a `DataLoader`."""

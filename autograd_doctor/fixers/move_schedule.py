@@ -10,7 +10,7 @@ from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Loop, Source, Statement
+from autograd_doctor.fixing.source_tree import Loop, Source, Statement
 
 
 def candidates(case: Case) -> Iterator[Candidate]:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Location
+from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.notebook import cell_file
 from autograd_doctor.report import Place, ReportedFinding
 from autograd_doctor.trace import Trace
@@ -46,6 +47,11 @@ class Case:
         """The file of the finding."""
         return self.source(self.finding.location)
 
+    @property
+    def is_about_a_parameter(self) -> bool:
+        """Whether the subject of the finding is a parameter."""
+        return any(each.name == self.finding.subject for each in self.trace.of(ParameterSeen))
+
     def candidate(self, description: str, *changed: Editing, keeps: bool = False, fewer: bool = False) -> Candidate:
         """A change of one file, or of several."""
         sources = self.sources
@@ -54,8 +60,7 @@ class Case:
         return Candidate(description, sources, keeps, fewer)
 
     def related(self, *words: str) -> Place | None:
-        """The place that takes part in the finding under a label with one of these words, the first of them if it
-        can."""
+        """The place that takes part in the finding under a label with one of these words; the first words win."""
         labels = ((word, each) for word in words for each in self.finding.related)
         return next((each.location for word, each in labels if word in each.message), None)
 

@@ -8,10 +8,11 @@ from itertools import takewhile
 
 import libcst as cst
 
-from autograd_doctor.fixing.lines import carried_over
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.line_edits import carried_over
+from autograd_doctor.fixing.source_tree import Source, Statement
 
 _Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
+_SPACE = cst.SimpleWhitespace(" ")
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 
 
@@ -64,12 +65,31 @@ class Editing:
         new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
         return self._with_arguments(call, [*others, last.with_changes(comma=comma, whitespace_after_arg=plain), new])
 
+    def rename(self, call: cst.Call, keyword: str, name: str) -> Editing:
+        """Call with the argument of this name under another one."""
+        named = named_argument(call, keyword)
+        return self._with_arguments(
+            call, [a.with_changes(keyword=cst.Name(name)) if a is named else a for a in call.args]
+        )
+
+    def withhold(self, call: cst.Call, argument: cst.Arg) -> Editing:
+        """Call without one of its arguments."""
+        kept = [each for each in call.args if each is not argument]
+        if kept and argument is call.args[-1]:
+            kept[-1] = kept[-1].with_changes(comma=argument.comma, whitespace_after_arg=argument.whitespace_after_arg)
+        return self._with_arguments(call, kept)
+
+    def name_argument(self, argument: cst.Arg, name: str) -> Editing:
+        """Give an argument for another parameter."""
+        self._change(argument).instead = argument.with_changes(keyword=cst.Name(name))
+        return self
+
     def _with_arguments(self, call: cst.Call, arguments: Sequence[cst.Arg]) -> Editing:
         self._change(call).instead = call.with_changes(args=arguments)
         return self
 
     def rewrite(self, statement: Statement, code: str) -> Editing:
-        """Write a statement otherwise; comments above it stay."""
+        """Write a statement otherwise; comments above it, and in its last line, stay."""
         (new,) = self._parsed(statement, code)
         self._change(statement).instead = _with_leading(new, statement)
         return self
@@ -122,6 +142,15 @@ class Editing:
         self._change(function.params).instead = function.params.with_changes(params=new)
         return self
 
+    def end_before(self, block: cst.With, statement: Statement) -> Editing:
+        """Let a block end in front of one of its statements, which follow it instead."""
+        body: list[cst.CSTNode] = list(block.body.body)
+        first = body.index(statement)
+        change = self._change(block)
+        change.instead = block.with_changes(body=block.body.with_changes(body=body[:first]))
+        change.after = body[first:]
+        return self
+
     def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
         """Give a function a decorator, the outermost."""
         new = cst.Decorator(cst.parse_expression(decorator, self._config))
@@ -140,6 +169,14 @@ class Editing:
         if name:
             return name
         return self.imported("import torch", "torch")
+
+    def nn(self) -> str:
+        """The name of `torch.nn` in this file."""
+        return self._source.name_of("torch", "nn") or f"{self.torch()}.nn"
+
+    def known(self, module: str, name: str) -> str:
+        """How this file calls what a module holds; the module is imported if need be."""
+        return self._source.name_of(module, name) or f"{self.imported(f'import {module}', module)}.{name}"
 
     def imported(self, statement: str, name: str) -> str:
         """A name that an import at the top of the file brings."""
@@ -211,6 +248,8 @@ def _with_leading(new: cst.CSTNode, old: cst.CSTNode) -> cst.CSTNode:
     """What takes the place of a statement has the comments and empty lines that stand above it."""
     if not hasattr(old, "leading_lines") or not hasattr(new, "leading_lines"):
         return new
+    if isinstance(new, cst.SimpleStatementLine) and isinstance(old, cst.SimpleStatementLine):
+        new = new.with_changes(trailing_whitespace=old.trailing_whitespace)
     return new.with_changes(leading_lines=old.leading_lines)
 
 

@@ -24,6 +24,7 @@ from autograd_doctor.report import Place
 N = TypeVar("N", bound=cst.CSTNode)
 Statement = cst.BaseStatement | cst.BaseSmallStatement
 Loop = cst.For | cst.While
+Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
 _Line = tuple[int, int]
 
 
@@ -67,6 +68,11 @@ class Source:
         """A node as it is written."""
         return self.module.code_for_node(node)
 
+    def code_of_line(self, statement: Statement) -> str:
+        """A simple statement as it is written, without comments around it."""
+        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        return "; ".join(self.code(part).rstrip("; ") for part in parts)
+
     def all(self, *kinds: type[N], inside: cst.CSTNode | None = None) -> Iterator[N]:
         """The nodes of some kinds in the order in which they begin."""
         waiting: list[cst.CSTNode] = [inside or self.module]
@@ -90,6 +96,11 @@ class Source:
             span = (place.line, place.column), (place.end_line, place.end_column)
             return next((node for node in found if self.span(node) == span), None)
         return found[0] if found else None
+
+    def holds(self, node: cst.CSTNode, place: Place) -> bool:
+        """Whether a place begins within a node."""
+        first, last = self.span(node)
+        return first <= (place.line, place.column or first[1]) < last
 
     def inside(self, place: Place | None, *kinds: type[N]) -> list[N]:
         """The nodes of some kinds within the span of a place, the outermost first."""
@@ -117,13 +128,13 @@ class Source:
         return self._parents.get(node)
 
     def statement(self, place: Place | None) -> Statement | None:
-        """The innermost statement that holds the beginning of a place; of a compound one, its first line is meant."""
+        """The innermost statement that holds the beginning of a place; without a column, the first of its line."""
         if place is None:
             return None
-        at = (place.line, place.column or 10**6)
-        found = [node for node in self._statements() if self.span(node)[0] <= at < self.span(node)[1]]
-        found = found if found and place.column else [each for each in self._statements() if self._holds(each, at)]
-        return self.unit(found[-1]) if found else None
+        if not place.column:
+            return next((self.unit(each) for each in self._statements() if self.line(each) == place.line), None)
+        held = [each for each in self._statements() if self._holds(each, (place.line, place.column))]
+        return self.unit(held[-1]) if held else None
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:
         """The statement that holds a node."""
@@ -139,7 +150,7 @@ class Source:
 
     def _holds(self, node: cst.CSTNode, at: _Line) -> bool:
         first, last = self.span(node)
-        return first <= at < last or first[0] == at[0]
+        return first <= at < last
 
     def unit(self, statement: Statement) -> Statement:
         """A statement together with its line, where it has the line for itself."""
@@ -156,6 +167,33 @@ class Source:
         """The innermost loop around a node in its function."""
         found: Any = self.around(node, cst.For, cst.While, within=cst.FunctionDef)
         return cast(Loop | None, found)
+
+    def is_within(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether a node is part of another."""
+        above: cst.CSTNode | None = node
+        while above is not None and above is not other:
+            above = self._parents.get(above)
+        return above is other
+
+    def loops(self, node: cst.CSTNode) -> Iterator[Loop]:
+        """The loops around a node in its function, the innermost first."""
+        inner = self.loop(node)
+        while inner is not None:
+            yield inner
+            inner = self.loop(inner)
+
+    def line_of(self, node: cst.CSTNode) -> Line | None:
+        """The innermost statement around a node that has its lines for itself: a compound one, or a line of simple
+        ones."""
+        found: cst.CSTNode | None = node
+        while found is not None and not isinstance(self._parents.get(found), cst.IndentedBlock | cst.Module):
+            found = self._parents.get(found)
+        return found if isinstance(found, cst.SimpleStatementLine | cst.BaseCompoundStatement) else None
+
+    def line_at(self, place: Place | None) -> Line | None:
+        """The statement at a place that has its lines for itself."""
+        statement = self.statement(place)
+        return None if statement is None else self.line_of(statement)
 
     def home(self, statement: cst.CSTNode) -> cst.CSTNode | None:
         """The block, or the module, that a statement is in; that of its line, where it shares one."""
@@ -214,6 +252,15 @@ class Source:
         ]
         return not self.depends(statement, self.bound(*(one ^ other), *on_the_way) - self.bound(statement))
 
+    def argument(self, call: cst.Call, position: int, name: str) -> cst.Arg | None:
+        """What a call gives for a parameter, by its name or by its position; None where a star may hide it."""
+        for number, each in enumerate(call.args):
+            if each.star or (each.keyword is not None and each.keyword.value == name):
+                return None if each.star else each
+            if each.keyword is None and number == position:
+                return each
+        return None
+
     def _above(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """A node and all that it is in."""
         found = [node]
@@ -225,6 +272,51 @@ class Source:
         return other in self._above(node)
 
     # ------------------------------------------------------------------------------------------------------ names
+
+    def value_of(self, expression: cst.CSTNode) -> cst.BaseExpression | None:
+        """What a variable was set to, where one assignment of its scope sets it, or an attribute of an instance, where
+        one of its class does."""
+        if isinstance(expression, cst.Name):
+            found = self._assignments(expression.value, expression)
+            return self._value_at(next(iter(found))) if len(found) == 1 else None
+        if not isinstance(expression, cst.Attribute):
+            return None
+        cls = self._class_of_instance(self._assignments(self.code(expression.value), expression))
+        written = self.code(expression)
+        targets = [] if cls is None else [t for t in self._targets(cls) for t in self._leaves(t)]
+        same = [target for target in targets if self.code(target) == written]
+        return self._value_at(same[0]) if len(same) == 1 else None
+
+    def _value_at(self, target: cst.CSTNode) -> cst.BaseExpression | None:
+        above = self._parents.get(target)
+        if isinstance(above, cst.AnnAssign):
+            return above.value
+        if isinstance(above, cst.AssignTarget):
+            assign = self._parents.get(above)
+            return assign.value if isinstance(assign, cst.Assign) else None
+        pair = self._parents.get(above) if isinstance(above, cst.Element) else None
+        values = self._value_at(pair) if isinstance(pair, cst.Tuple | cst.List) else None
+        if isinstance(pair, cst.Tuple | cst.List) and isinstance(values, cst.Tuple | cst.List):
+            same_length = len(pair.elements) == len(values.elements)
+            return values.elements[pair.elements.index(above)].value if same_length else None
+        return None
+
+    def references(self, name: cst.Name, at: cst.CSTNode | None = None) -> list[cst.Name]:
+        """Where a variable is asked for, in its scope (that of the name, or of another node) and those within, in the
+        order in which that is written."""
+        scope = self._scopes.get(at or name)
+        assigned = scope[name.value] if scope is not None else set()
+        found = {access.node for each in assigned for access in each.references}
+        return sorted((each for each in found if isinstance(each, cst.Name)), key=lambda each: self.span(each)[0])
+
+    def is_imported(self, expression: cst.CSTNode) -> bool:
+        """Whether a name, or what its dots begin with, comes from an import, as `torch.softmax` does."""
+        while isinstance(expression, cst.Attribute):
+            expression = expression.value
+        if not isinstance(expression, cst.Name):
+            return False
+        found = self._assignments(expression.value, expression)
+        return bool(found) and all(isinstance(each, cst.Import | cst.ImportFrom) for each in found)
 
     def bound(self, *nodes: cst.CSTNode) -> set[str]:
         """What statements give a value to, as it is written: `x`, `self.x`."""
@@ -267,6 +359,11 @@ class Source:
         own = self.bound(expression)
         return [n for n in self.all(cst.Name, inside=expression) if self._is_variable(n) and n.value not in own]
 
+    def knows(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether a variable has been given a value above a node."""
+        nodes = [each for each in self._assignments(name, node) if isinstance(each, cst.CSTNode)]
+        return any(self.line(each) < self.line(node) for each in nodes if each in self._positions)
+
     def _is_variable(self, name: cst.Name) -> bool:
         above = self._parents.get(name)
         if isinstance(above, cst.Attribute):
@@ -297,11 +394,43 @@ class Source:
 
     def torch(self) -> str:
         """The name by which this file knows torch, "" if it does not."""
-        for statement in self.all(cst.Import):
+        return self._modules.get("torch", "")
+
+    def name_of(self, module: str, name: str) -> str:
+        """How this file calls what a module holds, by its own name if it has one; "" if it does not know it."""
+        return (
+            self._imported_from(module).get(name)
+            or self._modules.get(f"{module}.{name}")
+            or self._by_module(module, name)
+        )
+
+    def _by_module(self, module: str, name: str) -> str:
+        return f"{self._modules[module]}.{name}" if module in self._modules else ""
+
+    @cached_property
+    def _modules(self) -> Mapping[str, str]:
+        """The modules that the whole file knows, with the names by which it does; `import a.b` brings `a`."""
+        found: dict[str, str] = {}
+        for statement in self._everywhere(cst.Import):
             for alias in statement.names:
-                if self.code(alias.name) == "torch":
-                    return self.code(alias.asname.name) if alias.asname else "torch"
-        return ""
+                name = self.code(alias.name)
+                found[name] = self.code(alias.asname.name) if alias.asname is not None else name
+        return found
+
+    def _imported_from(self, module: str) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for line in self._everywhere(cst.ImportFrom):
+            if (
+                line.module is not None
+                and self.code(line.module) == module
+                and not isinstance(line.names, cst.ImportStar)
+            ):
+                found |= {self.code(each.name): self.code((each.asname or each).name) for each in line.names}
+        return found
+
+    def _everywhere(self, kind: type[N]) -> Iterator[N]:
+        """Those that are not of one function alone."""
+        return (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
 
 
 def renamed(expression: cst.BaseExpression, names: Mapping[cst.Name, str]) -> str:

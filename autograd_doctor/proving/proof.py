@@ -9,8 +9,8 @@ from functools import cached_property
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, WeightsFingerprinted
 from autograd_doctor.findings import Losses, Proof
 from autograd_doctor.fixing.candidate import path_of
-from autograd_doctor.fixing.lines import moved
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.line_edits import moved
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -32,9 +32,7 @@ class Seen:
     @property
     def has_failed(self) -> bool:
         """Whether the program died, rather than came to its end or was stopped when enough was seen."""
-        return self.report.run.stopped_by in ("raised", "killed", "hung", "timeout") or bool(
-            self.report.run.program_exit
-        )
+        return self.report.run.stopped_by in _FAILED or bool(self.report.run.program_exit)
 
     @cached_property
     def trained(self) -> frozenset[str]:
@@ -59,8 +57,12 @@ class Seen:
 def computes_the_same(one: Seen, other: Seen) -> str:
     """ "" if both runs computed the same losses and weights as far as both went, to the last bit; else what differs."""
     last = min(one.report.run.steps, other.report.run.steps)
-    for step in sorted(one.losses.keys() & other.losses.keys()):
-        if step < last and (loss := one.losses[step]) != (changed := other.losses[step]):
+    compared = sorted(step for step in one.losses.keys() & other.losses.keys() if step < last)
+    if not compared:
+        return "no loss was seen in both runs"
+    for step in compared:
+        loss, changed = one.losses[step], other.losses[step]
+        if list(map(repr, loss)) != list(map(repr, changed)):  # as words, so that NaN is the same as NaN
             return f"the loss of step {step + 1} is {_told(changed)} instead of {_told(loss)}"
     for step in sorted(one.weights.keys() & other.weights.keys()):
         if step <= last and one.weights[step] != other.weights[step]:
@@ -187,8 +189,9 @@ def _obstacles(target: ReportedFinding, changes: _Changes, fewer: bool) -> Itera
         done, needed, what = run.micro_batches, before.report.run.micro_batches, "backward"
     if not before.has_failed and done < needed:
         yield f"the changed program took {plural(done, what)}, before it were {needed}"
-    missing = [phase for phase in before.report.run.phases_seen if phase not in run.phases_seen]
-    if missing and not ("training" not in missing and changes.evaluations_ran):
+    seen = before.report.run.phases_seen if before.report.run.micro_batches else []  # without a backward all look alike
+    missing = [phase for phase in seen if phase not in run.phases_seen]
+    if missing and ("training" in missing or not changes.evaluations_ran):
         yield f"the changed program did not come to {', '.join(missing)}"
     if lost := sorted(before.trained - after.trained):
         yield f"these learned before, and no more: {', '.join(f'`{name}`' for name in lost[:_NAMED])}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
@@ -77,3 +78,226 @@ def test_each_fixer_names_rules_that_there_are() -> None:
     known = {rule.code for rule in all_rules()}
     for fixer in all_fixers():
         assert set(fixer.codes) <= known
+
+
+STEP = "loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(1, keepdim=True))"
+HEAD = """import torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+"""
+LAYOUTS = {
+    "calls that share a line": (
+        f"""{HEAD}
+for _ in range(8):
+    inputs = torch.randn(16, 4)
+    {STEP}
+    loss.backward(); optimizer.zero_grad(); optimizer.step()
+""",
+        """
+    optimizer.zero_grad()
+    loss.backward(); optimizer.step()
+""",
+    ),
+    "comments and empty lines": (
+        f"""{HEAD}
+for _ in range(8):
+    inputs = torch.randn(16, 4)
+    {STEP}
+
+    # the chain rule
+    loss.backward()
+    # nothing is left
+    optimizer.zero_grad()
+
+    optimizer.step()
+""",
+        """, keepdim=True))
+
+    # nothing is left
+    optimizer.zero_grad()
+    # the chain rule
+    loss.backward()
+
+    optimizer.step()
+""",
+    ),
+    "a condition in one line": (
+        f"""{HEAD}
+def update(loss, again):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if again: optimizer.step()
+    return loss.item()
+
+for _ in range(8):
+    inputs = torch.randn(16, 4)
+    {STEP}
+    update(loss, True)
+""",
+        """
+    optimizer.step()
+    return loss.item()
+""",
+    ),
+    "a clearing under a condition": (
+        f"""{HEAD}
+for batch in range(24):
+    inputs = torch.randn(16, 4)
+    {STEP} / 3
+    loss.backward()
+    if batch % 3 == 2:
+        # begin anew
+        optimizer.zero_grad()
+""",
+        """
+    if batch % 3 == 2:
+        optimizer.step()
+        # begin anew
+        optimizer.zero_grad()
+""",
+    ),
+    "a method of another object": (
+        """import torch
+
+class Run:
+    def __init__(self):
+        self.model = torch.nn.Linear(4, 1)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05)
+        self.schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, step_size=1, gamma=0.8)
+
+    def epoch(self):
+        for _ in range(3):
+            inputs = torch.randn(16, 4)
+            self.optimizer.zero_grad()
+            (self.model(inputs) - inputs.sum(1, keepdim=True)).square().mean().backward()
+            self.optimizer.step()
+
+    def train(self):
+        for epoch in range(4):
+            self.schedule.step()
+            self.epoch()
+            # a word on it
+            print(epoch)
+
+torch.manual_seed(0)
+Run().train()
+""",
+        """
+        for epoch in range(4):
+            self.epoch()
+            # a word on it
+            print(epoch)
+            self.schedule.step()
+""",
+    ),
+    "arguments by default and by name": (
+        f"""import torch
+
+def fit(model, inputs, rate=0.01):
+    optimizer = torch.optim.Adam(
+        model.parameters(),
+        lr=rate,
+    )
+    {STEP}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+torch.manual_seed(0)
+for width in (4, 4):
+    model = torch.nn.Linear(width, 1)
+    for _ in range(8):
+        fit(inputs=torch.randn(16, width), model=model)
+""",
+        """
+    model = torch.nn.Linear(width, 1)
+    optimizer = torch.optim.Adam(
+        model.parameters(),
+        lr=0.01,
+    )
+    for _ in range(8):
+        fit(inputs=torch.randn(16, width), model=model, optimizer=optimizer)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_the_layout_of_the_program_is_kept(program: str, expected: str) -> None:
+    series = changed(program)
+    (text,) = series.now.sources.changed.values()
+    assert expected in text.decode()
+
+
+def test_the_ends_of_lines_are_kept() -> None:
+    program = LAYOUTS["comments and empty lines"][0].replace("\n", "\r\n")
+    with tempfile.TemporaryDirectory() as name:
+        script = Path(name, "train.py")
+        script.write_bytes(program.encode())
+        series = tried_in(script)[1]
+    (text,) = series.now.sources.changed.values()
+    assert text != program.encode()
+    assert text.count(b"\n") == text.count(b"\r\n") == program.count("\n")
+
+
+UNCHANGED = {
+    "a schedule in the only loop": f"""{HEAD}
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+for _ in range(24):
+    inputs = torch.randn(16, 4)
+    {STEP}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+""",
+    "a loader that is shuffled on request": f"""{HEAD}
+from torch.utils.data import DataLoader, TensorDataset
+
+def loader_of(x, y, shuffle):
+    return DataLoader(TensorDataset(x, y), batch_size=20, shuffle=shuffle)
+
+y = torch.arange(4).repeat_interleave(60)
+x, head = torch.randn(240, 8) + y[:, None], torch.nn.Linear(8, 4)
+optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+for _ in range(2):
+    for inputs, targets in loader_of(x, y, False):
+        loss = torch.nn.functional.cross_entropy(head(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "a sample of which a part is changed": f"""{HEAD}
+from torch.utils.data import DataLoader, Dataset
+
+class Pictures(Dataset):
+    def __init__(self):
+        self.pixels = 255 * torch.rand(60, 2, 4)
+
+    def __len__(self):
+        return len(self.pixels)
+
+    def __getitem__(self, index):
+        picture = self.pixels[index]
+        colour = picture[0]
+        colour /= 255
+        return picture
+
+for _ in range(4):
+    for x in DataLoader(Pictures(), batch_size=10, shuffle=True):
+        loss = model(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+}
+
+
+@pytest.mark.parametrize("program", UNCHANGED.values(), ids=UNCHANGED.keys())
+def test_nothing_is_tried_that_might_do_harm(program: str) -> None:
+    series = changed(program)
+    assert series.now.report.findings
+    assert not series.trials

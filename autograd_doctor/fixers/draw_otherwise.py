@@ -10,8 +10,8 @@ from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing, named_argument
 from autograd_doctor.fixing.source_tree import Source
 
-_SHUFFLE = 2
-"""Where `shuffle` stands among the arguments of a `DataLoader`."""
+_SHUFFLE, _DROP_LAST = 2, 8
+"""Where they stand among the arguments of a `DataLoader`."""
 _CHOSEN = ("sampler", "batch_sampler")
 
 
@@ -29,13 +29,20 @@ def candidates(case: Case) -> Iterator[Candidate]:
         call = _built(here, loop.iter) if loop is not None else None
     if call is None or any(named_argument(call, each) is not None for each in _CHOSEN):
         return
-    if not shuffles:
-        said = f"leave the last batch of `{here.code(call.func)}(…)` out where it is short: `drop_last=True`"
-        yield case.candidate(said, Editing(here).give(call, "drop_last", "True"))
-    elif sum(arg.keyword is None for arg in call.args) > _SHUFFLE:
-        yield case.candidate("shuffle the samples", Editing(here).replace(call.args[_SHUFFLE].value, "True"))
-    else:
-        yield case.candidate("shuffle the samples: `shuffle=True`", Editing(here).give(call, "shuffle", "True"))
+    name, position = ("shuffle", _SHUFFLE) if shuffles else ("drop_last", _DROP_LAST)
+    given = _given(call, name, position)
+    if given is not None and here.code(given) != "False":
+        return
+    said = "shuffle the samples" if shuffles else "leave the last batch out, which is a short one"
+    changed = Editing(here).give(call, name, "True") if given is None else Editing(here).replace(given, "True")
+    yield case.candidate(f"{said}: `{name}=True`", changed)
+
+
+def _given(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
+    """What the loader is given for a parameter."""
+    named = named_argument(call, name)
+    plain = [arg.value for arg in call.args if arg.keyword is None]
+    return named.value if named is not None else plain[position] if len(plain) > position else None
 
 
 def _built(here: Source, drawn: cst.BaseExpression) -> cst.Call | None:

@@ -348,9 +348,16 @@ class Source:
     def is_known(self, expression: cst.CSTNode, there: cst.CSTNode) -> bool:
         """Whether an expression means the same at another node: its names are the same variables there, or the
         instance of the same class."""
+        return all(self._is_same(name, there) for name in self.variables(expression))
+
+    def is_taken(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether a name stands for something at a node."""
+        return bool(self._assignments(name, node))
+
+    def variables(self, expression: cst.CSTNode) -> list[cst.Name]:
+        """The names of an expression that stand for values, but for those that it gives a value to itself."""
         own = self.bound(expression)
-        names = [n for n in self.all(cst.Name, inside=expression) if self._is_variable(n) and n.value not in own]
-        return all(self._is_same(name, there) for name in names)
+        return [n for n in self.all(cst.Name, inside=expression) if self._is_variable(n) and n.value not in own]
 
     def knows(self, name: str, node: cst.CSTNode) -> bool:
         """Whether a variable has been given a value above a node."""
@@ -424,6 +431,25 @@ class Source:
     def _everywhere(self, kind: type[N]) -> Iterator[N]:
         """Those that are not of one function alone."""
         return (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
+
+
+def renamed(expression: cst.BaseExpression, names: Mapping[cst.Name, str]) -> str:
+    """An expression in which some names are replaced by other expressions."""
+    changed = expression.visit(_Renaming(names))
+    return cst.Module([]).code_for_node(cst.ensure_type(changed, cst.BaseExpression))  # type: ignore[type-abstract]
+
+
+class _Renaming(cst.CSTTransformer):
+    def __init__(self, names: Mapping[cst.Name, str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:  # noqa: N802
+        code = self._names.get(original_node)
+        if code is None:
+            return updated_node
+        new = cst.parse_expression(code)
+        return new if isinstance(new, cst.BaseNumber) else cst.parse_expression(operand(code))
 
 
 def operand(code: str) -> str:

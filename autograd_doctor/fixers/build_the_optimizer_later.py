@@ -31,7 +31,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     editing = Editing(here)
     for each in moved:
         editing.move(each, after=last)
-    yield case.candidate(f"build the optimizer after `{_start(here, last)}`", editing)
+    yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing)
 
 
 def _until_training(case: Case, source: Source, line: Statement) -> list[Statement]:
@@ -67,10 +67,6 @@ def _with_what_depends(source: Source, line: Statement, following: Sequence[Stat
         if source.depends(each, source.bound(*moved)):
             moved.append(each)
     return moved
-
-
-def _start(source: Source, statement: Statement) -> str:
-    return source.code(statement).strip().split("\n")[0]
 
 
 FIXER = Fixer(codes=("AD204", "AD205"), candidates=candidates)

@@ -13,8 +13,8 @@ from autograd_doctor.fixing.training import apart
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
-    """Where the step takes it in, outside of a loop of its own; where that may be nothing yet, or several tensors, after
-    the backward, or for each."""
+    """Where the step takes it in, outside of a loop of its own; or, where that may be nothing yet or several tensors,
+    after the backward, or each of them."""
     here = case.here()
     line = here.line_at(case.finding.location) if here is not None else None
     if here is None or line is None:

@@ -87,7 +87,7 @@ def _without(case: Case, source: Source, cuts: Sequence[_Cut]) -> Iterator[Candi
             told[f"use `{_bare(source, cut)}` instead of `{source.code(cut)}`"] = None
         elif len(source.block(statement)) > 1:
             editing.remove(statement)
-            told[f"leave `{source.code_of_line(statement)}` out"] = None
+            told[f"leave `{source.title(statement)}` out"] = None
         else:
             return
     yield case.candidate(", ".join(told), editing)
@@ -132,7 +132,7 @@ def _state(case: Case, source: Source, cut: _Cut) -> Iterator[Candidate]:
         and _only_cuts(source, statement)
         and len(source.block(statement)) > 1
     ):
-        code = source.code_of_line(statement)
+        code = source.title(statement)
         yield case.candidate(f"move `{code}` in front of the loop", Editing(source).move(statement, before=loop))
 
 

@@ -47,7 +47,7 @@ def _in_block(case: Case, source: Source, place: Place) -> Iterator[Candidate]:
         return
     for statement in _last(case, source, block):
         changed = Editing(source).end_before(block, statement)
-        yield case.candidate(f"let the block end before `{_start(source, statement)}`", changed)
+        yield case.candidate(f"let the block end before `{source.title(statement)}`", changed)
     yield case.candidate(f"take the block `with {source.code(switch)}:` away", Editing(source).unwrap(block))
 
 
@@ -59,10 +59,6 @@ def _last(case: Case, source: Source, block: cst.With) -> list[Statement]:
     made = [number for number, each in enumerate(body) if any(source.holds(each, place) for place in places)]
     last = made[-1] if made else len(body) - 1
     return [body[number] for number in range(last, 0, -1)][:2]
-
-
-def _start(source: Source, statement: Statement) -> str:
-    return source.code(statement).strip().split("\n")[0]
 
 
 def _is_flag(source: Source, switch: cst.BaseExpression) -> bool:

@@ -24,7 +24,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         editing = Editing(here)
         container = f"{editing.nn()}.{kind}"
         changed = editing.replace(value, f"{container}({_argument(here, value)})")
-        yield case.candidate(f"keep the modules in an `{container}`", changed)
+        yield case.candidate(f"register the modules by `{container}`", changed)
 
 
 def _value(source: Source, place: Place | None) -> cst.BaseExpression | None:

@@ -52,7 +52,8 @@ class Case:
         return Candidate(description, sources, keeps)
 
     def related(self, *words: str) -> Place | None:
-        """The place that takes part in the finding under a label with one of these words, the first of them if it can."""
+        """The place that takes part in the finding under a label with one of these words, the first of them if it
+        can."""
         labels = ((word, each) for word in words for each in self.finding.related)
         return next((each.location for word, each in labels if word in each.message), None)
 

@@ -67,10 +67,12 @@ class Source:
         """A node as it is written."""
         return self.module.code_for_node(node)
 
-    def code_of_line(self, statement: Statement) -> str:
-        """A simple statement as it is written, without comments around it."""
-        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        return "; ".join(self.code(part).rstrip("; ") for part in parts)
+    def title(self, statement: Statement) -> str:
+        """The first line of a statement as it is written, without comments around it."""
+        bare = statement.with_changes(leading_lines=()) if hasattr(statement, "leading_lines") else statement
+        if isinstance(bare, cst.SimpleStatementLine):
+            bare = bare.with_changes(trailing_whitespace=cst.TrailingWhitespace())
+        return self.code(bare).strip().split("\n")[0].rstrip("; ")
 
     def all(self, *kinds: type[N], inside: cst.CSTNode | None = None) -> Iterator[N]:
         """The nodes of some kinds in the order in which they begin."""
@@ -127,7 +129,9 @@ class Source:
         if place is None:
             return None
         at = (place.line, place.column or 10**6)
-        found = [node for node in self._statements() if self._holds(node, at)]
+        statements = list(self._statements())
+        found = [node for node in statements if self.span(node)[0] <= at < self.span(node)[1]]
+        found = found or [node for node in statements if self.line(node) == place.line]
         return self.unit(found[-1]) if found else None
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:
@@ -141,10 +145,6 @@ class Source:
         for node in self.all(cst.CSTNode):  # type: ignore[type-abstract]
             if isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
                 yield node
-
-    def _holds(self, node: cst.CSTNode, at: _Line) -> bool:
-        first, last = self.span(node)
-        return first <= at < last or first[0] == at[0]
 
     def unit(self, statement: Statement) -> Statement:
         """A statement together with its line, where it has the line for itself."""

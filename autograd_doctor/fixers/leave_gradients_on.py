@@ -72,7 +72,8 @@ def _is_flag(source: Source, switch: cst.BaseExpression) -> bool:
 
 def _by_mode(case: Case, source: Source, block: cst.With, switch: cst.BaseExpression) -> Iterator[Candidate]:
     """The mode of the model that runs in it says whether it trains, where that is so."""
-    passes = [event for event in ran_in(case, source, block) if event.location is not None]
+    optimized = case.trace.optimized
+    passes = [e for e in ran_in(case, source, block) if optimized.intersection(case.trace.module_parameters(e.module))]
     if case.finding.confidence != "high" or not passes or not isinstance(switch, cst.Call):
         return
     names = {called_module(source, place_of(event.location)) for event in passes if event.location is not None}

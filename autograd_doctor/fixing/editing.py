@@ -289,9 +289,14 @@ def _separated(new: cst.CSTNode, old: cst.CSTNode) -> tuple[cst.CSTNode, cst.CST
 def _ending(comma: cst.Comma | cst.MaybeSentinel, last: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
     """The comma of what becomes the last argument: the line goes on where that of the last one did, and it keeps its
     comment."""
-    if not isinstance(comma, cst.Comma) or not isinstance(last, cst.Comma):
+    if not isinstance(comma, cst.Comma):
         return last
-    own, ending = comma.whitespace_after, last.whitespace_after
+    own = comma.whitespace_after
+    if not isinstance(last, cst.Comma):
+        has_comment = isinstance(own, cst.ParenthesizedWhitespace) and own.first_line.comment is not None
+        closed = own.with_changes(indent=True, last_line=cst.SimpleWhitespace(""))
+        return comma.with_changes(whitespace_after=closed) if has_comment else last
+    ending = last.whitespace_after
     if isinstance(own, cst.ParenthesizedWhitespace) and isinstance(ending, cst.ParenthesizedWhitespace):
         return last.with_changes(whitespace_after=ending.with_changes(first_line=own.first_line))
     return last

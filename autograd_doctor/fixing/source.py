@@ -252,6 +252,17 @@ class Source:
         else:
             yield target
 
+    def serves_several(self, node: cst.CSTNode) -> bool:
+        """Whether several statements compute with what the statement of a node gives a value to."""
+        statement = self.statement_of(node)
+        bound = self.bound(statement) if statement is not None else set()
+        inside = self.function(node) or self.module
+        asked = (
+            each for each in self.all(cst.Name, cst.Attribute, cst.Subscript, inside=inside) if self.code(each) in bound
+        )
+        uses = [self.statement_of(each) for each in asked if not isinstance(self._parents.get(each), cst.AssignTarget)]
+        return len({id(use) for use in uses if use is not None and use is not statement and not _is_call(use)}) > 1
+
     def depends(self, node: cst.CSTNode, bound: set[str]) -> bool:
         """Whether an expression, or a statement, asks for something that is given another value."""
         kinds = cst.Name, cst.Attribute, cst.Subscript
@@ -319,6 +330,12 @@ class Source:
                 if self.code(alias.name) == name:
                     return self.code((alias.asname or alias).name)
         return ""
+
+
+def _is_call(statement: Statement) -> bool:
+    """Whether a statement keeps nothing of what it computes, as `print(x)` does."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+    return all(isinstance(part, cst.Expr) for part in parts)
 
 
 def operand(code: str) -> str:

@@ -15,8 +15,11 @@ from autograd_doctor.events.numerics import NonFiniteProduced
 from autograd_doctor.events.steps import NonFiniteGradient
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
 from autograd_doctor.fixing.editing import Editing
+from autograd_doctor.fixing.flow import Flow, Lost
 from autograd_doctor.fixing.layers import called, input_of, is_method
 from autograd_doctor.fixing.source import Source, operand
+from autograd_doctor.operations import ADDING, MOVES
+from autograd_doctor.tape import Op, source_of
 
 _PROBABILITY = "1e-8"
 """Far below the probabilities, shares and deviations that anything is told by."""
@@ -59,23 +62,75 @@ def _is_here(case: Case, event: _Event) -> bool:
 
 def _logarithm(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Iterator[Candidate]:
     given = input_of(here, node) if isinstance(node, cst.Call) else None
-    if given is None or not isinstance(node, cst.Call) or not _touches_zero(event.operands[0]):
+    if given is None or not isinstance(node, cst.Call) or not _may_be_bounded(event, 0.0):
         return
-    if isinstance(given, cst.Call) and called(given) == "softmax" and called(node) == "log":
-        function = here.code(given.func)
-        code = function.removesuffix("softmax") + "log_softmax" + here.code(given).removeprefix(function)
-        yield case.candidate(f"take the logarithm at once: `{code}`", Editing(here).replace(node, code))
-    yield _floored(case, here, given, _PROBABILITY)
+    recorded = [op for tape in case.trace.tapes for op in tape.named("log") if op.location == event.location]
+    softmax = _softmax(case, here, recorded)
+    if softmax is not None and called(node) == "log" and _only_use(here, softmax, node) is given:
+        yield case.candidate("take the logarithm of the softmax at once", _at_once(here, softmax, node, given))
+    if not any(_is_of_softmax(op) and op.values[0].learns and not _is_weighed(op) for op in recorded):
+        yield _bounded(case, here, given, _PROBABILITY)
+
+
+def _softmax(case: Case, here: Source, logarithms: Sequence[Op]) -> cst.Call | None:
+    """The call that made what logarithms were taken of, where it is in the same file."""
+    made = {source_of(op.values[0], MOVES).by for op in logarithms if _is_of_softmax(op)}
+    places = {
+        op.location for op in made if op is not None and op.location is not None and op.location.path == here.path
+    }
+    spans = {((place.line, place.column), (place.end_line, place.end_column)) for place in places}
+    calls = [each for each in here.all(cst.Call) if called(each) == "softmax" and here.span(each) in spans]
+    return calls[0] if len(calls) == 1 else None
+
+
+def _is_of_softmax(op: Op) -> bool:
+    made = source_of(op.values[0], MOVES).by
+    return made is not None and made.name == "softmax"
+
+
+def _is_weighed(op: Op) -> bool:
+    """Whether a logarithm is multiplied by what it is of, so that it counts for nothing where that is 0.
+
+    Else those who are most wrong have no gradient, once they are bounded.
+    """
+    reached = [op.output]
+    for value in reached:
+        for use in value.uses:
+            if use.name == "mul" and op.values[0] in use.values:
+                return True
+            if use.name in ADDING:
+                reached += use.outputs
+    return False
+
+
+def _only_use(here: Source, softmax: cst.Call, logarithm: cst.Call) -> cst.BaseExpression | None:
+    """The one thing that a softmax goes into, where nothing else goes into that."""
+    flow, function = Flow(here), here.function(logarithm)
+    try:
+        uses = flow.uses(softmax)
+        alone = function is here.function(softmax) or len(flow.calls_of(logarithm)) == 1
+    except Lost:
+        return None
+    return uses[0] if len(uses) == 1 and alone else None
+
+
+def _at_once(here: Source, softmax: cst.Call, logarithm: cst.Call, given: cst.BaseExpression) -> Editing:
+    function = here.code(softmax.func).removesuffix("softmax") + "log_softmax"
+    code = function + here.code(softmax).removeprefix(here.code(softmax.func))
+    if given is softmax:
+        return Editing(here).replace(logarithm, code)
+    return Editing(here).replace(softmax.func, function).replace(logarithm, here.code(given))
 
 
 def _root(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Iterator[Candidate]:
-    given = input_of(here, node) if isinstance(node, cst.Call) else None
-    if given is not None and _is_about_zero(event.operands[0]):
-        yield _floored(case, here, given, _SQUARE)
+    given, facts = input_of(here, node) if isinstance(node, cst.Call) else None, event.operands[0]
+    if given is None or not _may_be_bounded(event, -_ROUNDING * (facts.high or 0.0)):
+        return
+    yield _bounded(case, here, given, _SQUARE)
 
 
 def _power(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Iterator[Candidate]:
-    """A root that is written as a power: of 0, its slope is infinite."""
+    """A power below 1: of 0, its slope is infinite. Others take numbers below 0 as well."""
     base = exponent = None
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Power):
         base, exponent = node.left, node.right
@@ -84,8 +139,8 @@ def _power(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Iterat
         given = here.argument(node, 0 if is_method(here, node) else 1, "exponent")
         exponent = given.value if given is not None else None
     is_root = isinstance(exponent, cst.Float) and 0 < float(exponent.value) < 1
-    if base is not None and is_root and _touches_zero(event.operands[0]):
-        yield _floored(case, here, base, _SQUARE)
+    if base is not None and isinstance(event, NonFiniteGradient) and (is_root or _touches_zero(event.operands[0])):
+        yield _bounded(case, here, base, _SQUARE)
 
 
 def _quotient(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Iterator[Candidate]:
@@ -99,8 +154,8 @@ def _quotient(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Ite
         return
     made = here.value_of(divisor) if isinstance(divisor, cst.Name) else divisor
     if isinstance(made, cst.Call) and called(made) == "sqrt" and (squared := input_of(here, made)) is not None:
-        yield _floored(case, here, squared, _SQUARE)
-    yield _floored(case, here, divisor, _PROBABILITY)
+        yield _bounded(case, here, squared, _SQUARE)
+    yield _bounded(case, here, divisor, _PROBABILITY)
 
 
 def _angle(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Iterator[Candidate]:
@@ -150,13 +205,15 @@ def _touches_zero(facts: TensorFacts) -> bool:
     return facts.low == 0 and not facts.nan
 
 
-def _is_about_zero(facts: TensorFacts) -> bool:
-    if facts.low is None or facts.high is None or facts.nan:
-        return False
-    return -_ROUNDING * facts.high <= facts.low <= 0 and facts.high > 0
+def _may_be_bounded(event: _Event, lowest: float) -> bool:
+    """Whether nothing that counts lies below 0: where the loss was finite, what does was left out."""
+    facts = event.operands[0]
+    if isinstance(event, NonFiniteGradient):
+        return True
+    return facts.low is not None and lowest <= facts.low <= 0 and (facts.high or 0.0) > 0 and not facts.nan
 
 
-def _floored(case: Case, here: Source, expression: cst.BaseExpression, least: str) -> Candidate:
+def _bounded(case: Case, here: Source, expression: cst.BaseExpression, least: str) -> Candidate:
     """Nothing below that: where a bound of 0 is there already, by that."""
     bound = _bound_of_zero(here, expression)
     if bound is not None:

@@ -171,6 +171,7 @@ def marked(*ones: int, keeps: bool = False, left_out: PredictionsLeftOut | None 
 def test_marks_that_mark_something_and_are_not_used() -> None:
     (finding,) = marked(0, 3, 1)
     assert "(4 of 96 are 1)" in finding.message
+    assert (finding.severity, finding.confidence) == ("info", "low"), "what they mark is not known"
     assert not marked(3)
     assert not marked(0, 0, 0)
     assert not marked(32, 32, 32)
@@ -179,6 +180,7 @@ def test_marks_that_mark_something_and_are_not_used() -> None:
 def test_marks_that_keep_a_prediction_and_are_seldom_there() -> None:
     (finding,) = marked(0, 3, 1, keeps=True)
     assert "in 4 of 96 rows" in finding.message
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
     assert not marked(3, keeps=True)
     assert not marked(0, 0, 0, keeps=True)
     assert not marked(9, 9, 9, keeps=True)

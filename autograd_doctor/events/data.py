@@ -147,15 +147,16 @@ class FirstLayerFed(Event, frozen=True):
     made_at: Location | None = None
 
 
-class SamplesRelabelled(Event, frozen=True):
-    """Samples that a module was trained on came again with another target than they had had, at the line of a loss.
+class SamplesMetAgain(Event, frozen=True):
+    """Samples that a module was trained on came again, at the line of a loss.
 
-    samples: how often.
+    kept: how often with the target that they had had; others: with another one.
     """
 
     module: int
     location: Location | None
-    samples: int
+    kept: int
+    others: int
 
 
 class InputScaleTurned(Event, frozen=True):

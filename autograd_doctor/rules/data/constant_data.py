@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import InputsAlike, SamplesRelabelled, TargetsSeen
+from autograd_doctor.events.data import InputsAlike, SamplesMetAgain, TargetsSeen
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
@@ -28,8 +28,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     alike = [event for event in found if not event.since]
     late = list(filter(None, (_late_inputs(trace, event, targets, tunables) for event in found if event.since)))
     yield from late
-    relabelled = {event.location for event in trace.of(SamplesRelabelled)} if not late else set()
-    turned = (event for event in targets if event.location in relabelled and _turns_constant(event, tunables))
+    relabelled = {event.location for event in trace.of(SamplesMetAgain) if event.others >= tunables["samples"]}
+    turned = (
+        event for event in targets if not late and event.location in relabelled and _turns_constant(event, tunables)
+    )
     yield from map(_late_targets, turned)
     varies = any(not _is_constant(event) for event in targets) or _compares_with_data(trace)
     if varies:
@@ -351,7 +353,7 @@ RULE = Rule(
     "same module is given beside others that differ, as an instruction before each text; beside another module that "
     "tells the samples apart, they are a warning. Zeros that residuals are compared with, where data are a part of the "
     "residual.",
-    needs=(InputsAlike, LossSignSeen, SamplesRelabelled, TapeSealed, TargetsSeen),
+    needs=(InputsAlike, LossSignSeen, SamplesMetAgain, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),
     bad=(bad, bad_targets, bad_second_stage),

@@ -545,6 +545,25 @@ class LossSignSeen(Event, frozen=True):
     limited: bool = False
 
 
+class TermWeightTurned(Event, frozen=True):
+    """The weight of a summand of a loss that is never below zero fell from step to step, through zero.
+
+    location: where the summand is weighed. operation, computed_at: what made it; "" for a divergence that is written
+    out. backward_at: where the loss went backward. since: the first step with a weight below zero. before, looks: steps
+    that were looked at before and since. first, last: weights.
+    """
+
+    location: Location | None
+    operation: str
+    computed_at: Location | None
+    backward_at: Location | None
+    since: int
+    looks: int
+    before: int
+    first: float
+    last: float
+
+
 class ObjectiveMinimised(Event, frozen=True):
     """A loss holds the lower of a ratio times data and the same of a ratio that is kept near 1, and goes down with it.
 

@@ -255,6 +255,21 @@ def test_rows_are_known_by_what_chose_them():
         assert sources.whole(x) == source.number
 
 
+def test_one_data_set_has_one_origin_whichever_loader_draws_from_it() -> None:
+    with inventing(Sources) as run:
+        sources, data = run.find(Sources), TensorDataset(torch.rand(8, 1))
+        kept = [DataLoader(each, batch_size=4) for each in (data, data, TensorDataset(torch.rand(8, 1)), [1.0] * 8)]
+        batches = [torch.rand(4, 1) for _ in kept]
+        for each, batch in zip(kept, batches, strict=True):
+            drawn(run, each, batch)
+        first, again, other, of_list = map(sources.origin_of, batches)
+        assert first == again
+        assert len({first, other, of_list}) == 3
+        x = torch.rand(40, 2)
+        assert sources.origin_of(x[:8]) == sources.origin_of(x[8:16]) != sources.origin_of(torch.rand(40, 2)[:8])
+        assert sources.origin_of(x) is None
+
+
 def test_slices_are_known_without_having_been_seen():
     with inventing(Sources) as run:
         sources, x = run.find(Sources), torch.rand(40, 2)

@@ -8,7 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from autograd_doctor.events.connectivity import LossDropped
-from autograd_doctor.events.cycle import GradientsClipped, GradientsRead, ScalerUsed, SchedulerStepped, WeightsDrawnAnew
+from autograd_doctor.events.cycle import (
+    AverageWeighed,
+    EvaluatedWeightsKept,
+    GradientsClipped,
+    GradientsRead,
+    ScalerUsed,
+    SchedulerStepped,
+    WeightsDrawnAnew,
+)
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import UpdatesMeasured
@@ -28,6 +36,7 @@ from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
 from autograd_doctor.rules.cycle import (
     accumulation_not_averaged,
+    average_weights_off,
     clip_before_unscale,
     clip_without_effect,
     gradients_cleared_before_step,
@@ -829,6 +838,23 @@ def test_weights_that_are_initialised_again_and_again() -> None:
 )
 def test_weights_that_begin_anew_on_purpose(events: list[Event]) -> None:
     assert not judge(optimizer_recreated.RULE, events)
+
+
+# ------------------------------------------------------------------------------------------------------------- AD121
+
+
+def left_in(*averaged: int, times: int = 2, own: float = 0.99) -> list[Event]:
+    weights = {"location": line(9), "parameters": [W], "own": own, "new": 1.0 - own}
+    averages = [AverageWeighed(step=step, **weights) for step in averaged]
+    facts = {"module": 0, "location": line(20), "evaluations": 5, "parameters": [W, B]}
+    return [*averages, EvaluatedWeightsKept(step=90, times=times, **facts)]
+
+
+def test_an_average_that_stays_in_the_model_is_a_hint() -> None:
+    (finding,) = judge(average_weights_off.RULE, left_in(2, 3, 25))
+    assert (finding.severity, finding.confidence, finding.location) == ("info", "low", line(20))
+    for silent in (left_in(0, 25, 50), left_in(), left_in(2, 3, times=1), left_in(2, 3, own=0.5)):
+        assert not judge(average_weights_off.RULE, silent)
 
 
 # ------------------------------------------------------------------------------------------------------- AD110, AD111

@@ -184,6 +184,20 @@ class WeightsDrawnAnew(Event, frozen=True):
     of: int
 
 
+class EvaluatedWeightsKept(Event, frozen=True):
+    """A module was evaluated with weights that had been written since the last step, and training went on from them.
+
+    times: how often, of so many `evaluations` between two steps. location: where it is evaluated. parameters: of the
+    module, those that an optimizer holds.
+    """
+
+    module: int
+    location: Location | None
+    times: int
+    evaluations: int
+    parameters: list[int]
+
+
 class SpectralVectorsOff(Event, frozen=True):
     """A module was evaluated with vectors of spectral norms, in these layers, that are shorter than one.
 

@@ -500,6 +500,20 @@ class LookAheadJudged(Event, frozen=True):
     called_at: Location | None = None
 
 
+class SeriesReadBackwards(Event, frozen=True):
+    """A root is to predict, for each place of a series, the value at the next one, and reads what comes later alone.
+
+    A copy was called in evaluation mode: with other values in the last place, what it returned for earlier ones changed
+    by `change`, relative to the largest value; with others in the first, nothing changed behind it. location: where the
+    root is called. compared_at: the loss.
+    """
+
+    module: int
+    change: float
+    location: Location | None
+    compared_at: Location | None
+
+
 class OutputStoodStill(Event, frozen=True):
     """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
 

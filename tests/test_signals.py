@@ -1103,6 +1103,17 @@ def test_seeds():
     assert [(call.generator, call.seed) for _, call in heard] == [("torch", 3), ("Python", 4), ("NumPy", None)]
 
 
+def test_initialisers():
+    with Heard("initialisers") as heard:
+        layer = nn.Linear(2, 3)
+        nn.init.xavier_normal_(tensor=layer.weight)
+        nn.init.zeros_(layer.bias)
+        layer.reset_parameters()
+    drawn = [tensor for _, tensor in heard]
+    assert {id(tensor) for tensor in drawn} == {id(layer.weight), id(layer.bias)}
+    assert sum(tensor is layer.weight for tensor in drawn) == 3
+
+
 # --------------------------------------------------------------------------------------------------- the clock of looks
 
 

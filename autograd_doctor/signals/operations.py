@@ -175,7 +175,7 @@ class Operations(Seam):
                 yield
 
     def run_unheard(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Run a function of torch without signals. A backward runs hooks, in which a step may end all reasons to rest."""
+        """Run a function of torch without signals; in a hook of a backward, a step may end all reasons to rest."""
         self.inside += 1
         try:
             return function(*args, **kwargs)

@@ -35,7 +35,7 @@ from autograd_doctor.signals.signal import Signal
 _MOST_TOLD = 400
 """Iterations, which is more than a median needs."""
 _MOST_STEPS = 8
-"""Of another optimizer, or at another line, before it marks where an iteration ends: each parameter may have its own."""
+"""Of another optimizer, or at another line, before it marks where an iteration ends; each parameter may have one."""
 
 _WHOLE = frozenset({"forward", "no-grad forward", "evaluation", "backward"})
 _WITHIN_LOSS = frozenset({"loss", "zeroing", "transfer", "synchronisation"})

@@ -182,8 +182,8 @@ def _beside(trace: Trace, line: Line) -> Iterator[Beside]:
 def _unrecorded(found: Sequence[tuple[Spent, IterationTimed]], tried: Sequence[EvaluationTried]) -> float | None:
     """What evaluations take while nobody records their operations, which takes several times as long.
 
-    It is told by passes at the same line that were not recorded or, where there are none, by those of a copy. None where
-    there are neither.
+    It is told by passes at the same line that were not recorded or, where there are none, by those of a copy. None
+    where there are neither.
     """
     seconds: defaultdict[Location | None, list[float]] = defaultdict(list)
     for part, each in found:

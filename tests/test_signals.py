@@ -475,6 +475,26 @@ def test_operations_are_looked_at_without_gradients_and_unseen_by_the_program() 
     assert doubled.requires_grad
 
 
+def test_a_mode_whose_rest_ends_within_a_backward_is_in_its_place() -> None:
+    """A step in a hook of the backward may end the rest that could not begin before."""
+    a, found = weight(), []
+
+    def looked_at_again(parameter: torch.Tensor) -> None:
+        operations.resume("test")
+        found.append(operations.in_place)
+
+    with Heard("operations") as heard:
+        operations = heard.signals.operations
+        a.register_post_accumulate_grad_hook(looked_at_again)
+        loss = (a * 2).sum()
+        operations.reasons_to_rest.add("test")
+        loss.backward()
+        heard.clear()
+        a.detach().neg()
+    assert found == [True]
+    assert heard.names == ["began", "ended"] * 2
+
+
 def test_a_function_mode_of_the_programs_own_overrides_everything() -> None:
     class Mine(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

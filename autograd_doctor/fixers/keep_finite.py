@@ -174,7 +174,7 @@ def _deviation(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> It
         return
     if isinstance(event, NonFiniteProduced):
         if not any(each.keyword is not None for each in node.args):
-            editing = Editing(here).add_argument(node, "correction=0")
+            editing = Editing(here).give(node, "correction", "0")
             yield case.candidate("take the deviation of the values there are: `correction=0`", editing)
     elif isinstance(node.func, cst.Attribute):
         arguments = here.code(node).removeprefix(here.code(node.func))
@@ -187,7 +187,7 @@ def _optimizer(case: Case, here: Source, node: cst.Call) -> Iterator[Candidate]:
     given = next((each for each in node.args if each.keyword is not None and each.keyword.value == "eps"), None)
     if given is not None and isinstance(given.value, cst.Integer | cst.Float) and float(given.value.value) == 0:
         code = here.code(given.with_changes(comma=cst.MaybeSentinel.DEFAULT))
-        yield case.candidate(f"leave `{code}` out", Editing(here).drop_argument(node, given))
+        yield case.candidate(f"leave `{code}` out", Editing(here).withhold(node, given))
 
 
 _Change = Callable[[Case, Source, cst.CSTNode, _Event], Iterator[Candidate]]

@@ -49,10 +49,10 @@ def _log_target(case: Case, there: Source, call: cst.Call) -> Iterator[Candidate
     loss = made if isinstance(made, cst.Call) and called(made) == "KLDivLoss" else call
     given = next((each for each in loss.args if each.keyword and each.keyword.value == "log_target"), None)
     if given is not None:
-        editing = Editing(there).drop_argument(loss, given)
+        editing = Editing(there).withhold(loss, given)
         yield case.candidate("leave `log_target=True` out: the target holds probabilities", editing)
     else:
-        editing = Editing(there).add_argument(loss, "log_target=True")
+        editing = Editing(there).give(loss, "log_target", "True")
         yield case.candidate("pass `log_target=True`: the target holds log-probabilities", editing)
 
 

@@ -145,6 +145,14 @@ class Editing:
         change.after = body[first:]
         return self
 
+    def take(self, function: cst.FunctionDef, name: str) -> Editing:
+        """Let a function take one more argument, behind those that must be given."""
+        taken = function.params.params
+        first = next((number for number, each in enumerate(taken) if each.default is not None), len(taken))
+        new = [*taken[:first], cst.Param(cst.Name(name)), *taken[first:]]
+        self._change(function.params).instead = function.params.with_changes(params=new)
+        return self
+
     def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
         """Give a function a decorator, the innermost: others, as `@staticmethod`, may make something else of it."""
         self._change(function).decorated.append(cst.Decorator(cst.parse_expression(decorator, self._config)))

@@ -161,7 +161,7 @@ MAY_IMPORT = {
         ),
     },
     # From a finding to a change of the source, and to its proof.
-    "fixing": {"events", "findings", "notebook", "report", "trace"},
+    "fixing": {"events", "findings", "notebook", "operations", "report", "trace"},
     "fixers": {"events", "findings", "fixing", "operations", "report", "tape", "trace", "views"},
     "proving": {"events", "findings", "fixers", "fixing", "notebook", "report", "trace", "wording"},
     "renderers": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -20,30 +20,39 @@ def candidates(case: Case) -> Iterator[Candidate]:
     line = here.line_of(call) if here is not None and call is not None else None
     if here is None or call is None or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return
-    following = _until_training(case, here, line)
-    changing = [each for each in following if _changes(case, here, call, each)]
+    following, moved = _until_used(case, here, line)
+    changing = [each for each in following if each not in moved and _changes(case, here, call, each)]
     if not changing or case.finding.severity == "info":
         return
     last = changing[-1]
-    moved = _with_what_depends(here, line, following[: following.index(last) + 1])
-    if last in moved or not all(isinstance(each, cst.SimpleStatementLine) for each in moved):
-        return
+    behind = following.index(last)
     editing = Editing(here)
-    for each in moved:
+    for each in (line, *(each for each in following[:behind] if each in moved)):
         editing.move(each, after=last)
-    yield case.candidate(f"build the optimizer after `{_start(here, last)}`", editing)
+    yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing)
 
 
-def _until_training(case: Case, source: Source, line: Statement) -> list[Statement]:
-    """The statements behind one in its block, up to what trains."""
+def _until_used(case: Case, source: Source, line: Statement) -> tuple[list[Statement], list[Statement]]:
+    """The statements behind one in its block, up to what trains or uses what was built; and those that make something
+    of it."""
     block = source.block(line)
     places = [each.location for each in case.finding.related if "runs the module" in each.message]
     found: list[Statement] = []
+    built: list[Statement] = []
     for each in block[block.index(line) + 1 :]:
+        depends = source.depends(each, source.bound(line, *built))
         if trains(case, source, each) or any(_holds(case, source, each, place) for place in places):
             break
+        if depends and not _assigns(each):
+            break
         found.append(each)
-    return found
+        built += [each] * depends
+    return found, built
+
+
+def _assigns(statement: Statement) -> bool:
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+    return all(isinstance(part, cst.Assign | cst.AnnAssign) for part in parts)
 
 
 def _changes(case: Case, source: Source, call: cst.Call, statement: Statement) -> bool:
@@ -58,19 +67,6 @@ def _changes(case: Case, source: Source, call: cst.Call, statement: Statement) -
 
 def _holds(case: Case, source: Source, statement: Statement, place: Place) -> bool:
     return case.source(place) is source and source.holds(statement, place)
-
-
-def _with_what_depends(source: Source, line: Statement, following: Sequence[Statement]) -> list[Statement]:
-    """A statement, and those of others that ask for what it, or they, give a value to."""
-    moved = [line]
-    for each in following:
-        if source.depends(each, source.bound(*moved)):
-            moved.append(each)
-    return moved
-
-
-def _start(source: Source, statement: Statement) -> str:
-    return source.code(statement).strip().split("\n")[0]
 
 
 FIXER = Fixer(codes=("AD204", "AD205"), candidates=candidates)

@@ -34,7 +34,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         names = _listed(handed_on)
         yield case.candidate(f"detach {names} where the step takes it in", *_without_retaining(case, here, changed))
     for name in handed_on:
-        yield from _before_and_after(case, here, line, name)
+        yield from _otherwise(case, here, line, name)
 
 
 def _handed_on(source: Source, line: Line) -> dict[str, list[cst.BaseExpression]]:
@@ -75,14 +75,20 @@ def _without_retaining(case: Case, source: Source, editing: Editing) -> list[Edi
     return [editing] if other is editing else [editing, other]
 
 
-def _before_and_after(case: Case, source: Source, line: Line, name: str) -> Iterator[Candidate]:
-    several = f"{name} = tuple(part.detach() for part in {name})"
-    yield case.candidate(f"detach the parts of `{name}` before each step", Editing(source).before(line, several))
+def _otherwise(case: Case, source: Source, line: Line, name: str) -> Iterator[Candidate]:
+    """For what may be several tensors, or nothing before the first step."""
+    parts, whole = f"tuple(part.detach() for part in {name})", f"{name}.detach()"
     place = case.related("backward runs through")
     backward = source.line_at(place) if case.source(place) is source else None
-    if backward is not None and source.function(backward) is source.function(line):
-        one = f"{name} = {name}.detach()"
-        yield case.candidate(f"detach `{name}` after the backward", Editing(source).after(backward, one))
+    if backward is None or source.function(backward) is not source.function(line):
+        changed = Editing(source).before(line, f"{name} = {parts}")
+        yield case.candidate(
+            f"detach the parts of `{name}` before each step", *_without_retaining(case, source, changed)
+        )
+        return
+    for code, what in ((parts, f"the parts of `{name}`"), (whole, f"`{name}`")):
+        changed = Editing(source).after(backward, f"{name} = {code}")
+        yield case.candidate(f"detach {what} after the backward", *_without_retaining(case, source, changed))
 
 
 def _updates(case: Case, source: Source, line: Line) -> Iterator[Candidate]:

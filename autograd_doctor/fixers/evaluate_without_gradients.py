@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Source
-from autograd_doctor.fixing.training import apart, ran_in, trains
+from autograd_doctor.fixing.training import apart, place_of, ran_in, trains
 from autograd_doctor.report import Place
 
 
@@ -29,6 +30,9 @@ def candidates(case: Case) -> Iterator[Candidate]:
             yield from _around(case, there, called, loops=False)
         return
     is_mode = case.finding.evidence.get("mode") == "eval"
+    called = case.related("come from here")
+    if called is not None and (there := case.source(called)) is not None and _hands_on(case, here, place):
+        yield from _around(case, there, called, loops=False)
     if is_mode and (function := _function(case, here, place)) is not None:
         editing = Editing(here)
         decorator = f"{editing.torch()}.no_grad()"
@@ -58,6 +62,22 @@ def _is_shared(case: Case, source: Source, place: Place) -> bool:
     """Whether the call at a place serves training as well."""
     call = source.at(place, cst.Call)
     return call is not None and any(event.training for event in ran_in(case, source, call))
+
+
+def _hands_on(case: Case, source: Source, place: Place) -> bool:
+    """Whether a function may give its callers what the module gave it, with its graph, and does not itself put the
+    module into eval mode: others may call it to train."""
+    call = source.at(place, cst.Call)
+    function = source.function(call) if call is not None else None
+    statement = source.statement_of(call) if call is not None else None
+    if call is None or function is None or statement is None:
+        return False
+    switches = [place_of(e.location) for e in case.trace.of(ModeSet) if e.location is not None and not e.training]
+    if any(case.source(each) is source and source.holds(function, each) for each in switches):
+        return False
+    names = source.bound(statement)
+    given = (*source.all(cst.Return, inside=function), *source.all(cst.Yield, inside=function))
+    return any(source.is_within(call, each) or source.depends(each, names) for each in given)
 
 
 def _function(case: Case, source: Source, place: Place) -> cst.FunctionDef | None:

@@ -11,6 +11,7 @@ from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing, named_argument
 from autograd_doctor.fixing.source_tree import Source, operand
 
+_ROOT = re.compile(r"\*?(\w+)")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 
 
@@ -24,26 +25,21 @@ def candidates(case: Case) -> Iterator[Candidate]:
     names = case.finding.evidence.get("not_optimized")
     if here is None or call is None or not isinstance(names, list) or case.finding.severity == "info":
         return
-    modules = _modules(case, names)
-    given = named_argument(call, "params") or next(
-        (arg for arg in call.args if not arg.star and arg.keyword is None), None
-    )
-    if (
-        given is None
-        or not modules
-        or not all(here.knows(name.partition(".")[0].partition("[")[0], call) for name in modules)
-    ):
+    lacked = _lacked(case, names)
+    given = named_argument(call, "params") or next((a for a in call.args if not a.star and a.keyword is None), None)
+    if given is None or not lacked or not all(here.knows(_ROOT.match(each)[1], call) for each in lacked):  # type: ignore[index]
         return
-    told = ", ".join(f"`{name}.parameters()`" for name in modules)
-    yield case.candidate(
-        f"give the optimizer {told}, too", Editing(here).replace(given.value, _more(here, given.value, modules))
-    )
+    told = ", ".join(f"`{each.removeprefix('*')}`" for each in lacked)
+    changed = Editing(here).replace(given.value, _more(here, given.value, lacked))
+    yield case.candidate(f"give the optimizer {told}, too", changed)
 
 
-def _modules(case: Case, names: Iterable[str]) -> list[str]:
-    """Expressions for the largest modules that hold these parameters and no others; none if that cannot be said."""
+def _lacked(case: Case, names: Iterable[str]) -> list[str]:
+    """Elements of a list that holds these parameters: of whole modules, where the optimizer lacks all of them, or one
+    by one; none if that cannot be said."""
     parameters = case.trace.parameters.values()
     left = {seen.name for seen in parameters if seen.parameter not in case.trace.optimized}
+    kinds = {seen.name: seen.kind for seen in parameters}
     found: dict[str, None] = {}
     for name in names:
         if not _NAME.fullmatch(name):
@@ -54,21 +50,26 @@ def _modules(case: Case, names: Iterable[str]) -> list[str]:
             prefix for prefix in prefixes if {s.name for s in parameters if s.name.startswith(f"{prefix}.")} <= left
         )
         whole = next(held, None)
-        if whole is None:
+        if whole is None and kinds[name] == "tensor":
             return []
-        found[re.sub(r"\.(\d+)", r"[\1]", whole)] = None
+        found[_indexed(name) if whole is None else f"*{_indexed(whole)}.parameters()"] = None
     return list(found)
 
 
-def _more(source: Source, given: cst.BaseExpression, modules: list[str]) -> str:
+def _indexed(name: str) -> str:
+    """A name as an expression: modules that are numbered are elements."""
+    return re.sub(r"\.(\d+)", r"[\1]", name)
+
+
+def _more(source: Source, given: cst.BaseExpression, lacked: list[str]) -> str:
     """The parameters, or the groups, with further ones."""
-    groups = isinstance(given, cst.List) and any(isinstance(each.value, cst.Dict) for each in given.elements)
-    new = [f'{{"params": {name}.parameters()}}' if groups else f"*{name}.parameters()" for name in modules]
     if not isinstance(given, cst.List):
-        return f"[*{operand(source.code(given))}, {', '.join(new)}]"
-    elements = [cst.ensure_type(cst.parse_expression(f"[{each}]"), cst.List).elements[0] for each in new]
-    before = [each if each.comma else each.with_changes(comma=cst.MaybeSentinel.DEFAULT) for each in given.elements]
-    return source.code(given.with_changes(elements=[*before, *elements]))
+        return f"[*{operand(source.code(given))}, {', '.join(lacked)}]"
+    if any(isinstance(each.value, cst.Dict) for each in given.elements):
+        inner = lacked[0][1:] if len(lacked) == 1 and lacked[0].startswith("*") else f"[{', '.join(lacked)}]"
+        lacked = [f'{{"params": {inner}}}']
+    added = cst.ensure_type(cst.parse_expression(f"[{', '.join(lacked)}]"), cst.List).elements
+    return source.code(given.with_changes(elements=[*given.elements, *added]))
 
 
 FIXER = Fixer(codes=("AD204",), candidates=candidates)

@@ -28,7 +28,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         yield from _differentiated(case, here, place)
     elif "steps_of_the_window" in finding.evidence:
         yield from _state(case, here, cut)
-    elif finding.code == "AD202" or not _serves_others(here, cut):
+    elif not here.serves_several(cut):
         for cuts in _together(case, here, cut):
             yield from _without(case, here, cuts)
 
@@ -39,12 +39,15 @@ def _is_of_a_later_stage(case: Case) -> bool:
 
 
 def _together(case: Case, source: Source, cut: _Cut) -> Iterator[list[_Cut]]:
-    """The first of several, or all; of `.data`, which is a habit, all of a line first."""
+    """The first of several, one that is no stop-gradient on its face, or all; of `.data`, all of a line first."""
     places = [each.location for each in case.finding.related if "drops the graph too" in each.message]
     others = [each for place in places if case.source(place) is source and (each := _cut(source, place)) is not None]
     if isinstance(cut, cst.Attribute):
         yield [cut, *(each for each in others if source.line_of(each) is source.line_of(cut))]
     yield [cut]
+    yield from (
+        [each] for each in others if isinstance(each, cst.Attribute) or not source.code(each).endswith(".detach()")
+    )
     yield [cut, *others]
 
 
@@ -87,7 +90,7 @@ def _without(case: Case, source: Source, cuts: Sequence[_Cut]) -> Iterator[Candi
             told[f"use `{_bare(source, cut)}` instead of `{source.code(cut)}`"] = None
         elif len(source.block(statement)) > 1:
             editing.remove(statement)
-            told[f"leave `{source.code_of_line(statement)}` out"] = None
+            told[f"leave `{source.title(statement)}` out"] = None
         else:
             return
     yield case.candidate(", ".join(told), editing)
@@ -132,28 +135,8 @@ def _state(case: Case, source: Source, cut: _Cut) -> Iterator[Candidate]:
         and _only_cuts(source, statement)
         and len(source.block(statement)) > 1
     ):
-        code = source.code_of_line(statement)
+        code = source.title(statement)
         yield case.candidate(f"move `{code}` in front of the loop", Editing(source).move(statement, before=loop))
-
-
-def _serves_others(source: Source, cut: _Cut) -> bool:
-    """Whether several statements compute with what was cut: it may be right for some of them."""
-    statement = source.statement_of(cut)
-    if statement is None:
-        return False
-    bound = source.bound(statement)
-    inside = source.function(cut) or source.module
-    kinds = cst.Name, cst.Attribute, cst.Subscript
-    nodes = (node for node in source.all(*kinds, inside=inside) if source.code(node) in bound)
-    uses = [source.statement_of(node) for node in nodes if not isinstance(source.parent(node), cst.AssignTarget)]
-    lines = {id(use) for use in uses if use is not None and use is not statement and not _is_call(use)}
-    return len(lines) > 1
-
-
-def _is_call(statement: Statement) -> bool:
-    """Whether a statement keeps nothing of what it computes, as `print(x)` does."""
-    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-    return all(isinstance(part, cst.Expr) for part in parts)
 
 
 def _differentiated(case: Case, source: Source, place: Place) -> Iterator[Candidate]:

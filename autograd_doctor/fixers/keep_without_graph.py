@@ -92,12 +92,12 @@ def _plain(code: str) -> str:
 def _summand(source: Source, part: cst.BaseSmallStatement) -> Iterator[cst.BaseExpression]:
     if isinstance(part, cst.AugAssign) and not isinstance(part.value, cst.BaseNumber):
         yield part.value
-    elif isinstance(part, cst.Assign) and isinstance(part.value, cst.BinaryOperation) and len(part.targets) == 1:
+    elif isinstance(part, cst.Assign) and len(part.targets) == 1:
         total = source.code(part.targets[0].target)
-        if source.code(part.value.left) == total:
+        if isinstance(part.value, cst.BinaryOperation) and source.code(part.value.left) == total:
             yield part.value.right
-        elif source.code(part.value.right) == total and isinstance(part.value.operator, cst.Add):
-            yield part.value.left
+        if source.depends(part.value, {total}):
+            yield part.value
 
 
 FIXER = Fixer(codes=("AD301", "AD302"), candidates=candidates)

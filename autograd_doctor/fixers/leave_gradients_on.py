@@ -47,7 +47,7 @@ def _in_block(case: Case, source: Source, place: Place) -> Iterator[Candidate]:
         return
     for statement in _last(case, source, block):
         changed = Editing(source).end_before(block, statement)
-        yield case.candidate(f"let the block end before `{_start(source, statement)}`", changed)
+        yield case.candidate(f"let the block end before `{source.title(statement)}`", changed)
     yield case.candidate(f"take the block `with {source.code(switch)}:` away", Editing(source).unwrap(block))
 
 
@@ -61,10 +61,6 @@ def _last(case: Case, source: Source, block: cst.With) -> list[Statement]:
     return [body[number] for number in range(last, 0, -1)][:2]
 
 
-def _start(source: Source, statement: Statement) -> str:
-    return source.code(statement).strip().split("\n")[0]
-
-
 def _is_flag(source: Source, switch: cst.BaseExpression) -> bool:
     """Whether a block takes a value that says whether gradients are on."""
     return (
@@ -76,7 +72,8 @@ def _is_flag(source: Source, switch: cst.BaseExpression) -> bool:
 
 def _by_mode(case: Case, source: Source, block: cst.With, switch: cst.BaseExpression) -> Iterator[Candidate]:
     """The mode of the model that runs in it says whether it trains, where that is so."""
-    passes = [event for event in ran_in(case, source, block) if event.location is not None]
+    optimized = case.trace.optimized
+    passes = [e for e in ran_in(case, source, block) if optimized.intersection(case.trace.module_parameters(e.module))]
     if case.finding.confidence != "high" or not passes or not isinstance(switch, cst.Call):
         return
     names = {called_module(source, place_of(event.location)) for event in passes if event.location is not None}

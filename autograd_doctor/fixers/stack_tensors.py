@@ -13,23 +13,30 @@ from autograd_doctor.report import Place
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
-    """`torch.stack` in the place of the `torch.tensor` that took them, or took a list into which they went."""
+    """In the place of the `torch.tensor` that took them, or took a list into which they went."""
     place = case.related("the graph ends here", "left the graph here") or case.finding.location
     here = case.source(place)
     if here is None or place is None or case.finding.confidence == "low":
         return
-    editing = Editing(here)
     for call in _rebuilds(here, place):
         is_plain = len(call.args) == 1 and not call.args[0].star and call.args[0].keyword is None
-        if not is_plain or next(here.all(cst.Comment, inside=call), None) is not None:
-            continue
-        stack = f"{here.code(call.func).removesuffix('.tensor')}.stack"
-        joined = _stacked(here, call.args[0].value, stack)
-        for appended in _appended(here, place, call.args[0].value):
-            editing.replace(appended, _stacked(here, appended, stack))
-        editing.replace(call, joined if joined.startswith(stack) else f"{stack}({joined})")
-        yield case.candidate(f"join the tensors by `{stack}`", editing)
-        return
+        if is_plain and not here.serves_several(call) and next(here.all(cst.Comment, inside=call), None) is None:
+            yield from _joined(case, here, place, call)
+            return
+
+
+def _joined(case: Case, source: Source, place: Place, call: cst.Call) -> Iterator[Candidate]:
+    """By `stack`, which is right for scalars; tensors of one element in a list need `cat`."""
+    taken = call.args[0].value
+    module = source.code(call.func).removesuffix("tensor")
+    stack = f"{module}stack"
+    joined = _stacked(source, taken, stack)
+    for how in (stack, f"{module}cat"):
+        editing = Editing(source)
+        for appended in _appended(source, place, taken):
+            editing.replace(appended, _stacked(source, appended, stack))
+        inner = joined.removeprefix(f"{stack}(").removesuffix(")") if joined.startswith(f"{stack}(") else joined
+        yield case.candidate(f"join the tensors by `{how}`", editing.replace(call, f"{how}({inner})"))
 
 
 def _rebuilds(source: Source, place: Place) -> Iterator[cst.Call]:

@@ -25,6 +25,7 @@ class _Change:
     instead: cst.CSTNode | None = None
     goes: bool = False
     above: list[cst.EmptyLine] = field(default_factory=list)
+    decorated: list[cst.Decorator] = field(default_factory=list)
 
 
 class Editing:
@@ -47,7 +48,7 @@ class Editing:
 
     def replace(self, expression: cst.BaseExpression, code: str) -> Editing:
         """Write an expression otherwise."""
-        self._change(expression).instead = cst.parse_expression(code, self._config)
+        self._change(expression).instead = self._expression(code)
         return self
 
     def give(self, call: cst.Call, keyword: str, code: str) -> Editing:
@@ -129,17 +130,10 @@ class Editing:
     def unwrap(self, block: cst.With) -> Editing:
         """Take the header of a block away: its statements stand in its place."""
         body = list(block.body.body)
-        body[0] = _with_leading(body[0], block)
+        above = [*block.leading_lines, *getattr(body[0], "leading_lines", ())]
+        body[0] = body[0].with_changes(leading_lines=above) if hasattr(body[0], "leading_lines") else body[0]
         change = self._change(block)
         change.goes, change.after = True, list(body)
-        return self
-
-    def take(self, function: cst.FunctionDef, name: str) -> Editing:
-        """Let a function take one more argument, behind those that must be given."""
-        taken = function.params.params
-        first = next((number for number, each in enumerate(taken) if each.default is not None), len(taken))
-        new = [*taken[:first], cst.Param(cst.Name(name)), *taken[first:]]
-        self._change(function.params).instead = function.params.with_changes(params=new)
         return self
 
     def end_before(self, block: cst.With, statement: Statement) -> Editing:
@@ -151,16 +145,22 @@ class Editing:
         change.after = body[first:]
         return self
 
+    def take(self, function: cst.FunctionDef, name: str) -> Editing:
+        """Let a function take one more argument, behind those that must be given."""
+        taken = function.params.params
+        first = next((number for number, each in enumerate(taken) if each.default is not None), len(taken))
+        new = [*taken[:first], cst.Param(cst.Name(name)), *taken[first:]]
+        self._change(function.params).instead = function.params.with_changes(params=new)
+        return self
+
     def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
-        """Give a function a decorator, the outermost."""
-        new = cst.Decorator(cst.parse_expression(decorator, self._config))
-        self._change(function).instead = function.with_changes(decorators=[new, *function.decorators])
+        """Give a function a decorator, the innermost: others, as `@staticmethod`, may make something else of it."""
+        self._change(function).decorated.append(cst.Decorator(cst.parse_expression(decorator, self._config)))
         return self
 
     def undecorate(self, function: cst.FunctionDef, decorator: cst.Decorator) -> Editing:
         """Take a decorator away."""
-        kept = [each for each in function.decorators if each is not decorator]
-        self._change(function).instead = function.with_changes(decorators=kept)
+        self._change(decorator).goes = True
         return self
 
     def torch(self) -> str:
@@ -182,8 +182,8 @@ class Editing:
         """A name that an import at the top of the file brings."""
         body = self._source.module.body
         imports = [line for line in body if _imports(line)]
-        if imports:
-            self.after(imports[-1], statement)
+        if imports or _is_docstring(body):
+            self.after(imports[-1] if imports else body[0], statement)
         elif body:
             self.before(body[0], statement)
         return name
@@ -196,6 +196,11 @@ class Editing:
     @property
     def _config(self) -> cst.PartialParserConfig:
         return self._source.module.config_for_parsing
+
+    def _expression(self, code: str) -> cst.BaseExpression:
+        """Code that may hold line breaks, as where it is taken out of parentheses."""
+        found = cst.parse_expression(f"({code}\n)", self._config)
+        return found.with_changes(lpar=found.lpar[1:], rpar=found.rpar[:-1])
 
     def _change(self, node: cst.CSTNode) -> _Change:
         return self._changes.setdefault(node, _Change())
@@ -219,6 +224,8 @@ class _Changing(cst.CSTTransformer):
         change = self._changes.get(original_node)
         if change is None:
             return updated_node
+        if isinstance(updated_node, cst.FunctionDef):
+            updated_node = updated_node.with_changes(decorators=[*updated_node.decorators, *change.decorated])
         kept = [] if change.goes else [_with_lost_parentheses(change.instead, updated_node) or updated_node]
         if kept and change.above:
             kept = [kept[0].with_changes(leading_lines=[*change.above, *getattr(kept[0], "leading_lines", ())])]
@@ -287,9 +294,31 @@ def _separated(new: cst.CSTNode, old: cst.CSTNode) -> tuple[cst.CSTNode, cst.CST
     )
 
 
+def _ending(comma: cst.Comma | cst.MaybeSentinel, last: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+    """The comma of what becomes the last argument: the line goes on where that of the last one did, and it keeps its
+    comment."""
+    if not isinstance(comma, cst.Comma):
+        return last
+    own = comma.whitespace_after
+    if not isinstance(last, cst.Comma):
+        has_comment = isinstance(own, cst.ParenthesizedWhitespace) and own.first_line.comment is not None
+        closed = own.with_changes(indent=True, last_line=cst.SimpleWhitespace(""))
+        return comma.with_changes(whitespace_after=closed) if has_comment else last
+    ending = last.whitespace_after
+    if isinstance(own, cst.ParenthesizedWhitespace) and isinstance(ending, cst.ParenthesizedWhitespace):
+        return last.with_changes(whitespace_after=ending.with_changes(first_line=own.first_line))
+    return last
+
+
 def named_argument(call: cst.Call, keyword: str) -> cst.Arg | None:
     """The argument that a call gives by this name."""
     return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == keyword), None)
+
+
+def _is_docstring(body: Sequence[cst.BaseStatement]) -> bool:
+    """Whether a module begins with one."""
+    parts = body[0].body if body and isinstance(body[0], cst.SimpleStatementLine) else ()
+    return len(parts) == 1 and isinstance(parts[0], cst.Expr) and isinstance(parts[0].value, cst.BaseString)
 
 
 def _imports(line: cst.CSTNode) -> bool:

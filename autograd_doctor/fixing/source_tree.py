@@ -68,10 +68,12 @@ class Source:
         """A node as it is written."""
         return self.module.code_for_node(node)
 
-    def code_of_line(self, statement: Statement) -> str:
-        """A simple statement as it is written, without comments around it."""
-        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        return "; ".join(self.code(part).rstrip("; ") for part in parts)
+    def title(self, statement: Statement) -> str:
+        """The first line of a statement as it is written, without comments around it."""
+        bare = statement.with_changes(leading_lines=()) if hasattr(statement, "leading_lines") else statement
+        if isinstance(bare, cst.SimpleStatementLine):
+            bare = bare.with_changes(trailing_whitespace=cst.TrailingWhitespace())
+        return self.code(bare).strip().split("\n")[0].rstrip("; ")
 
     def all(self, *kinds: type[N], inside: cst.CSTNode | None = None) -> Iterator[N]:
         """The nodes of some kinds in the order in which they begin."""
@@ -340,6 +342,17 @@ class Source:
         else:
             yield target
 
+    def serves_several(self, node: cst.CSTNode) -> bool:
+        """Whether several statements compute with what the statement of a node gives a value to."""
+        statement = self.statement_of(node)
+        bound = self.bound(statement) if statement is not None else set()
+        inside = self.function(node) or self.module
+        asked = (
+            each for each in self.all(cst.Name, cst.Attribute, cst.Subscript, inside=inside) if self.code(each) in bound
+        )
+        uses = [self.statement_of(each) for each in asked if not isinstance(self._parents.get(each), cst.AssignTarget)]
+        return len({id(use) for use in uses if use is not None and use is not statement and not _is_call(use)}) > 1
+
     def depends(self, node: cst.CSTNode, bound: set[str]) -> bool:
         """Whether an expression, or a statement, asks for something that is given another value."""
         kinds = cst.Name, cst.Attribute, cst.Subscript
@@ -450,6 +463,12 @@ class _Renaming(cst.CSTTransformer):
             return updated_node
         new = cst.parse_expression(code)
         return new if isinstance(new, cst.BaseNumber) else cst.parse_expression(operand(code))
+
+
+def _is_call(statement: Statement) -> bool:
+    """Whether a statement keeps nothing of what it computes, as `print(x)` does."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+    return all(isinstance(part, cst.Expr) for part in parts)
 
 
 def operand(code: str) -> str:

@@ -12,8 +12,8 @@ from autograd_doctor.findings import Location
 from autograd_doctor.fixing.called_layers import built, called, input_of
 from autograd_doctor.fixing.candidate import Case, path_of
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.flow import Flow, Lost
 from autograd_doctor.fixing.source_tree import Source, operand
+from autograd_doctor.fixing.value_paths import Flow, Lost
 from autograd_doctor.report import Place
 
 _LAYERS = {

@@ -36,7 +36,7 @@ class Flow:
         if isinstance(above, cst.Subscript) and above.value is node:
             return self.uses(above, depth + 1)
         if isinstance(above, cst.Arg):
-            return [node]
+            return self._of_argument(node, above, depth)
         if isinstance(above, cst.Assign):
             return [use for each in above.targets for use in self._of_target(each.target, above, depth)]
         if isinstance(above, cst.Return):
@@ -44,6 +44,19 @@ class Flow:
         if isinstance(above, cst.Element):
             return self._of_element(above, depth)
         raise Lost
+
+    def _of_argument(self, node: cst.BaseExpression, argument: cst.Arg, depth: int) -> list[cst.BaseExpression]:
+        """Into a function of this file; else the argument is the use."""
+        call = self._source.parent(argument)
+        functions = [each.name.value for each in self._source.all(cst.FunctionDef)]
+        is_own = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in functions
+        if not is_own or not isinstance(call, cst.Call):
+            return [node]
+        name, body = self._parameter(call, argument)
+        function = self._source.function(body)
+        if function is None or name.value in self._source.bound(function.body):
+            raise Lost
+        return [use for each in self._source.references(name, body) for use in self.uses(each, depth + 1)]
 
     def _of_target(self, target: cst.CSTNode, assign: cst.Assign, depth: int) -> list[cst.BaseExpression]:
         if not isinstance(target, cst.Name):
@@ -62,12 +75,13 @@ class Flow:
             and source.function(each) is function
             and name in source.bound(each)
         ]
-        asked = [each for each in source.references(target) if not isinstance(source.parent(each), cst.AssignTarget)]
+        asked = source.references(target)
         if not others:
             return asked
-        after = [each for each in asked if source.span(each) > source.span(assign)]
-        before = [each for each in asked if source.span(each) < source.span(assign)]
-        later = [each for each in others if source.span(each) > source.span(assign)]
+        begin, end = source.span(assign)
+        after = [each for each in asked if source.span(each)[0] >= end]
+        before = [each for each in asked if source.span(each)[0] < begin]
+        later = [each for each in others if source.span(each)[0] >= end]
         loop = source.loop(assign)
         in_loop = [each for each in before if loop is not None and self._is_inside(each, loop)]
         earlier = [each for each in others if loop is not None and self._is_inside(each, loop) and each not in later]
@@ -75,7 +89,7 @@ class Flow:
         block = source.block(statement) if statement is not None else []
         if (in_loop and not earlier) or any(source.statement_of(each) not in block for each in later):
             raise Lost
-        return [each for each in after if not any(source.span(end)[1] < source.span(each)[0] for end in later)]
+        return [each for each in after if not any(source.span(last)[1] <= source.span(each)[0] for last in later)]
 
     def _is_inside(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
         return self._source.span(loop)[0] <= self._source.span(node)[0] < self._source.span(loop)[1]

@@ -43,7 +43,7 @@ def _only_clears(here: Source, statement: Statement, place: Place | None) -> boo
     part = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement
     if isinstance(part, cst.Expr):
         return part.value is call
-    return isinstance(part, cst.Assign) and here.at(place, cst.Assign) is part
+    return isinstance(part, cst.Assign) and here.at(place, cst.Attribute, cst.Subscript) is part.targets[0].target
 
 
 def _said(here: Source, statement: Statement) -> str:

@@ -35,11 +35,11 @@ def candidates(case: Case) -> Iterator[Candidate]:
 
 
 def _outermost(here: Source, unit: Statement) -> Loop | None:
-    """The outermost loop of the function, where the call means the same in front of it."""
+    """The outermost loop of the function in front of which the call means the same."""
     loop, found = here.loop(unit), None
-    while loop is not None:
+    while loop is not None and here.is_movable(unit, loop):
         found, loop = loop, here.loop(loop)
-    return found if found is not None and here.is_movable(unit, found) else None
+    return found
 
 
 def _end_of_init(here: Source, method: cst.FunctionDef) -> Statement | None:

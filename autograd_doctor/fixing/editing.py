@@ -169,8 +169,13 @@ class Editing:
         return self._source.name_of("torch", "nn") or f"{self.torch()}.nn"
 
     def known(self, module: str, name: str) -> str:
-        """How this file calls what a module holds; the module is imported if need be."""
-        return self._source.name_of(module, name) or f"{self.imported(f'import {module}', module)}.{name}"
+        """How this file calls what a module holds; it is imported if need be."""
+        called = self._source.name_of(module, name)
+        if called:
+            return called
+        if module in self._source.bound(self._source.module):
+            return self.imported(f"from {module} import {name}", name)
+        return f"{self.imported(f'import {module}', module)}.{name}"
 
     def imported(self, statement: str, name: str) -> str:
         """A name that an import at the top of the file brings."""

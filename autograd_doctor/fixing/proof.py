@@ -112,6 +112,8 @@ class _Changes:
     def is_left(self, target: ReportedFinding) -> bool:
         """Whether the second run has a finding of the same rule at the same place, or about the same subject."""
         key, alike = self._key(target, self.before), (target.code, target.subject)
+        if [self._key(each, self.before) for each in self.before.report.findings].count(key) > 1 and target.subject:
+            return any((each.code, each.subject) == alike for each in self.after.report.findings)
         others = [(each.code, each.subject) for each in self.before.report.findings].count(alike) > 1
         same_subject = bool(target.subject) and not others
         return any(

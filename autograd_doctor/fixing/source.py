@@ -316,20 +316,23 @@ class Source:
         return ""
 
     def name_of(self, module: str, name: str) -> str:
-        """How this file calls what a module holds, "" if it does not know it."""
-        for statement in self.all(cst.Import):
-            for alias in statement.names:
-                called = self.code(alias.asname.name) if alias.asname is not None else self.code(alias.name)
-                if self.code(alias.name) == module:
-                    return f"{called}.{name}"
-                if self.code(alias.name) == f"{module}.{name}" and alias.asname is not None:
-                    return called
+        """How this file calls what a module holds, the shortest way if there are several; "" if it does not know it."""
+        return next(self.names_of(module, name), "")
+
+    def names_of(self, module: str, name: str) -> Iterator[str]:
+        """All names by which this file may call what a module holds."""
         for line in self.all(cst.ImportFrom):
             is_it = line.module is not None and self.code(line.module) == module
             for alias in line.names if is_it and not isinstance(line.names, cst.ImportStar) else ():
                 if self.code(alias.name) == name:
-                    return self.code((alias.asname or alias).name)
-        return ""
+                    yield self.code((alias.asname or alias).name)
+        imported = [alias for statement in self.all(cst.Import) for alias in statement.names]
+        for alias in imported:
+            if self.code(alias.name) == f"{module}.{name}" and alias.asname is not None:
+                yield self.code(alias.asname.name)
+        for alias in imported:
+            if self.code(alias.name) == module:
+                yield f"{self.code((alias.asname or alias).name)}.{name}"
 
 
 def _is_call(statement: Statement) -> bool:

@@ -8,13 +8,13 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing, named_argument
-from autograd_doctor.fixing.source import Line, Source
+from autograd_doctor.fixing.source_tree import Line, Source
 from autograd_doctor.fixing.training import apart
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
-    """Where the step takes it in, outside of a loop of its own; or, where that may be nothing yet or several tensors,
-    after the backward, or each of them."""
+    """Where the step takes it in, outside of a loop of its own; after the backward, where it may be nothing yet; or for
+    each of several tensors."""
     here = case.here()
     line = here.line_at(case.finding.location) if here is not None else None
     if here is None or line is None:
@@ -67,10 +67,11 @@ def _without_retaining(case: Case, source: Source, editing: Editing) -> list[Edi
     place = case.related("backward runs through")
     there = case.source(place)
     call = there.at(place, cst.Call) if there is not None else None
-    if there is None or call is None or named_argument(call, "retain_graph") is None:
+    argument = named_argument(call, "retain_graph") if call is not None else None
+    if there is None or call is None or argument is None:
         return [editing]
     other = editing if there is source else Editing(there)
-    other.withhold(call, "retain_graph")
+    other.withhold(call, argument)
     return [editing] if other is editing else [editing, other]
 
 

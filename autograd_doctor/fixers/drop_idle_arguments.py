@@ -8,7 +8,6 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing, named_argument
-from autograd_doctor.fixing.source import Source
 
 _ARGUMENTS = {"AD304": "retain_graph", "AD309": "create_graph"}
 
@@ -20,18 +19,13 @@ def candidates(case: Case) -> Iterator[Candidate]:
     """
     here, keyword = case.here(), _ARGUMENTS[case.finding.code]
     call = here.at(case.finding.location, cst.Call) if here is not None else None
-    if here is None or call is None or not is_true(here, call, keyword):
+    argument = named_argument(call, keyword) if call is not None else None
+    if here is None or call is None or argument is None or here.code(argument.value) != "True":
         return
-    yield case.candidate(f"leave `{keyword}=True` out", Editing(here).withhold(call, keyword), keeps=True)
+    yield case.candidate(f"leave `{keyword}=True` out", Editing(here).withhold(call, argument), keeps=True)
     if keyword == "create_graph" and named_argument(call, "retain_graph") is None:
         instead = "give `retain_graph=True` instead of `create_graph=True`"
         yield case.candidate(instead, Editing(here).rename(call, keyword, "retain_graph"), keeps=True)
-
-
-def is_true(source: Source, call: cst.Call, keyword: str) -> bool:
-    """Whether a call gives this argument as `True`."""
-    argument = named_argument(call, keyword)
-    return argument is not None and source.code(argument.value) == "True"
 
 
 FIXER = Fixer(codes=("AD304", "AD309"), candidates=candidates)

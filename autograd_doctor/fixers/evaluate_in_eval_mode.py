@@ -10,7 +10,7 @@ from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Line, Source
+from autograd_doctor.fixing.source_tree import Line, Source
 from autograd_doctor.fixing.training import (
     apart,
     called_module,

@@ -9,7 +9,7 @@ import libcst as cst
 from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.fixing.training import apart, place_of, ran_in, trains
 from autograd_doctor.report import Place
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing, named_argument
-from autograd_doctor.fixing.source import Source, operand
+from autograd_doctor.fixing.source_tree import Source, operand
 
 _ROOT = re.compile(r"\*?(\w+)")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")

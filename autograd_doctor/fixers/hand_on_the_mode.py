@@ -8,7 +8,7 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing, named_argument
-from autograd_doctor.fixing.source import Source, operand
+from autograd_doctor.fixing.source_tree import Source, operand
 
 _ATTENTION = "scaled_dot_product_attention"
 _RATE = 4

@@ -9,7 +9,7 @@ import libcst as cst
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.source_tree import Source, Statement
 from autograd_doctor.fixing.training import called_module, place_of, ran_in, trains
 from autograd_doctor.report import Place
 

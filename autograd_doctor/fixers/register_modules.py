@@ -8,7 +8,7 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.report import Place
 
 
@@ -24,7 +24,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         editing = Editing(here)
         container = f"{editing.nn()}.{kind}"
         changed = editing.replace(value, f"{container}({_argument(here, value)})")
-        yield case.candidate(f"register the modules by `{container}`", changed)
+        yield case.candidate(f"keep the modules in `{container}`", changed)
 
 
 def _value(source: Source, place: Place | None) -> cst.BaseExpression | None:

@@ -8,10 +8,11 @@ from itertools import takewhile
 
 import libcst as cst
 
-from autograd_doctor.fixing.lines import carried_over
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.line_edits import carried_over
+from autograd_doctor.fixing.source_tree import Source, Statement
 
 _Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
+_SPACE = cst.SimpleWhitespace(" ")
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 
 
@@ -72,27 +73,24 @@ class Editing:
             call, [a.with_changes(keyword=cst.Name(name)) if a is named else a for a in call.args]
         )
 
-    def withhold(self, call: cst.Call, keyword: str) -> Editing:
-        """Call without the argument of this name."""
-        gone, kept = (
-            named_argument(call, keyword),
-            [arg for arg in call.args if arg is not named_argument(call, keyword)],
-        )
-        if not kept:
-            self._change(call).instead = call.with_changes(args=(), whitespace_before_args=cst.SimpleWhitespace(""))
-            return self
-        if gone is not None and gone is call.args[-1]:
-            kept[-1] = kept[-1].with_changes(
-                comma=_ending(kept[-1].comma, gone.comma), whitespace_after_arg=gone.whitespace_after_arg
-            )
+    def withhold(self, call: cst.Call, argument: cst.Arg) -> Editing:
+        """Call without one of its arguments."""
+        kept = [each for each in call.args if each is not argument]
+        if kept and argument is call.args[-1]:
+            kept[-1] = kept[-1].with_changes(comma=argument.comma, whitespace_after_arg=argument.whitespace_after_arg)
         return self._with_arguments(call, kept)
+
+    def name_argument(self, argument: cst.Arg, name: str) -> Editing:
+        """Give an argument for another parameter."""
+        self._change(argument).instead = argument.with_changes(keyword=cst.Name(name))
+        return self
 
     def _with_arguments(self, call: cst.Call, arguments: Sequence[cst.Arg]) -> Editing:
         self._change(call).instead = call.with_changes(args=arguments)
         return self
 
     def rewrite(self, statement: Statement, code: str) -> Editing:
-        """Write a statement otherwise; comments above it stay."""
+        """Write a statement otherwise; comments above it, and in its last line, stay."""
         (new,) = self._parsed(statement, code)
         self._change(statement).instead = _with_leading(new, statement)
         return self
@@ -145,6 +143,14 @@ class Editing:
         change = self._change(block)
         change.instead = block.with_changes(body=block.body.with_changes(body=body[:first]))
         change.after = body[first:]
+        return self
+
+    def take(self, function: cst.FunctionDef, name: str) -> Editing:
+        """Let a function take one more argument, behind those that must be given."""
+        taken = function.params.params
+        first = next((number for number, each in enumerate(taken) if each.default is not None), len(taken))
+        new = [*taken[:first], cst.Param(cst.Name(name)), *taken[first:]]
+        self._change(function.params).instead = function.params.with_changes(params=new)
         return self
 
     def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
@@ -254,6 +260,8 @@ def _with_leading(new: cst.CSTNode, old: cst.CSTNode) -> cst.CSTNode:
     """What takes the place of a statement has the comments and empty lines that stand above it."""
     if not hasattr(old, "leading_lines") or not hasattr(new, "leading_lines"):
         return new
+    if isinstance(new, cst.SimpleStatementLine) and isinstance(old, cst.SimpleStatementLine):
+        new = new.with_changes(trailing_whitespace=old.trailing_whitespace)
     return new.with_changes(leading_lines=old.leading_lines)
 
 

@@ -10,7 +10,7 @@ from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepp
 from autograd_doctor.findings import Location
 from autograd_doctor.fixing.candidate import Case
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Line, Source
+from autograd_doctor.fixing.source_tree import Line, Source
 from autograd_doctor.report import Place
 
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, WeightsFingerprinted
 from autograd_doctor.findings import Losses, Proof
 from autograd_doctor.fixing.candidate import path_of
-from autograd_doctor.fixing.lines import moved
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.line_edits import moved
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -33,9 +33,7 @@ class Seen:
     @property
     def has_failed(self) -> bool:
         """Whether the program died, rather than came to its end or was stopped when enough was seen."""
-        return self.report.run.stopped_by in ("raised", "killed", "hung", "timeout") or bool(
-            self.report.run.program_exit
-        )
+        return self.report.run.stopped_by in _FAILED or bool(self.report.run.program_exit)
 
     @cached_property
     def trained(self) -> frozenset[str]:
@@ -60,8 +58,12 @@ class Seen:
 def computes_the_same(one: Seen, other: Seen) -> str:
     """ "" if both runs computed the same losses and weights as far as both went, to the last bit; else what differs."""
     last = min(one.report.run.steps, other.report.run.steps)
-    for step in sorted(one.losses.keys() & other.losses.keys()):
-        if step < last and (loss := one.losses[step]) != (changed := other.losses[step]):
+    compared = sorted(step for step in one.losses.keys() & other.losses.keys() if step < last)
+    if not compared:
+        return "no loss was seen in both runs"
+    for step in compared:
+        loss, changed = one.losses[step], other.losses[step]
+        if list(map(repr, loss)) != list(map(repr, changed)):  # as words, so that NaN is the same as NaN
             return f"the loss of step {step + 1} is {_told(changed)} instead of {_told(loss)}"
     for step in sorted(one.weights.keys() & other.weights.keys()):
         if step <= last and one.weights[step] != other.weights[step]:
@@ -73,11 +75,12 @@ def _told(losses: Sequence[float | None]) -> str:
     return ", ".join("unknown" if loss is None else f"{loss:.6g}" for loss in losses)
 
 
-def proof(target: ReportedFinding, before: Seen, after: Seen, *, differs: str | None) -> Proof:
+def proof(target: ReportedFinding, before: Seen, after: Seen, *, differs: str | None, fewer: bool = False) -> Proof:
     """What the second run shows. differs: how what it computes differs from what it must be the same as; None where the
-    change is to alter that."""
+    change is to alter that. fewer: whether the change takes steps out: it may have fewer then, and no fewer backwards.
+    """
     changes = _Changes(before, after)
-    against = [*_obstacles(target, changes), *([f"it changes what is computed: {differs}"] if differs else [])]
+    against = [*_obstacles(target, changes, fewer), *([f"it changes what is computed: {differs}"] if differs else [])]
     gone = changes.gone
     return Proof(
         proven=not against,
@@ -166,7 +169,7 @@ def _text(sources: Sources, path: str) -> str:
         return ""
 
 
-def _obstacles(target: ReportedFinding, changes: _Changes) -> Iterator[str]:
+def _obstacles(target: ReportedFinding, changes: _Changes, fewer: bool) -> Iterator[str]:
     """Why the change is not proven, the most telling first."""
     before, after = changes.before, changes.after
     run, report = after.report.run, after.report
@@ -184,10 +187,14 @@ def _obstacles(target: ReportedFinding, changes: _Changes) -> Iterator[str]:
     for each in changes.new:
         if not changes.was_hidden(each):
             yield f"it brings {_called(each)}, which was not there before"
-    if not before.has_failed and run.steps < before.report.run.steps:
-        yield f"the changed program took {plural(run.steps, 'step')}, before it were {before.report.run.steps}"
-    missing = [phase for phase in before.report.run.phases_seen if phase not in run.phases_seen]
-    if missing and not ("training" not in missing and changes.evaluations_ran):
+    done, needed, what = run.steps, before.report.run.steps, "step"
+    if fewer:
+        done, needed, what = run.micro_batches, before.report.run.micro_batches, "backward"
+    if not before.has_failed and done < needed:
+        yield f"the changed program took {plural(done, what)}, before it were {needed}"
+    seen = before.report.run.phases_seen if before.report.run.micro_batches else []  # without a backward all look alike
+    missing = [phase for phase in seen if phase not in run.phases_seen]
+    if missing and ("training" in missing or not changes.evaluations_ran):
         yield f"the changed program did not come to {', '.join(missing)}"
     paths = [f".{_path(name)}" for name in after.trained]
     if lost := sorted(n for n in before.trained if not any(each.endswith(f".{_path(n)}") for each in paths)):

@@ -18,6 +18,7 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
+from autograd_doctor.findings import Location
 from autograd_doctor.report import Place
 
 N = TypeVar("N", bound=cst.CSTNode)
@@ -83,7 +84,11 @@ class Source:
                 yield node
             waiting.extend(reversed(node.children))
 
-    def at(self, place: Place | None, *kinds: type[N]) -> N | None:
+    def seen(self, location: Location | None, *kinds: type[N]) -> N | None:
+        """What an event happened at, None where that is in another file."""
+        return self.at(location, *kinds) if location is not None and location.path == self.path else None
+
+    def at(self, place: Place | Location | None, *kinds: type[N]) -> N | None:
         """What was observed at a place: the node of one of these kinds that has its span; else the outermost one that
         begins in its line, where the place has no columns."""
         if place is None:
@@ -125,14 +130,13 @@ class Source:
         return self._parents.get(node)
 
     def statement(self, place: Place | None) -> Statement | None:
-        """The innermost statement that holds the beginning of a place; of a compound one, its first line is meant."""
+        """The innermost statement that holds the beginning of a place; without a column, the first of its line."""
         if place is None:
             return None
-        at = (place.line, place.column or 10**6)
-        statements = list(self._statements())
-        found = [node for node in statements if self.span(node)[0] <= at < self.span(node)[1]]
-        found = found or [node for node in statements if self.line(node) == place.line]
-        return self.unit(found[-1]) if found else None
+        if not place.column:
+            return next((self.unit(each) for each in self._statements() if self.line(each) == place.line), None)
+        held = [each for each in self._statements() if self._holds(each, (place.line, place.column))]
+        return self.unit(held[-1]) if held else None
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:
         """The statement that holds a node."""
@@ -145,6 +149,10 @@ class Source:
         for node in self.all(cst.CSTNode):  # type: ignore[type-abstract]
             if isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
                 yield node
+
+    def _holds(self, node: cst.CSTNode, at: _Line) -> bool:
+        first, last = self.span(node)
+        return first <= at < last
 
     def unit(self, statement: Statement) -> Statement:
         """A statement together with its line, where it has the line for itself."""
@@ -201,9 +209,10 @@ class Source:
             node = above
         return cast(Statement, node) if above is not None and home is not None else None
 
-    def whole(self, statement: Statement) -> Statement:
-        """A statement with the loops, conditions and contexts around it that hold nothing else."""
-        while (around := self._holder(statement)) is not None:
+    def whole(self, statement: Statement, *kinds: type[cst.CSTNode]) -> Statement:
+        """A statement with the loops, conditions and contexts (or those of these kinds) around it that hold nothing
+        else."""
+        while isinstance(around := self._holder(statement), kinds or cst.BaseCompoundStatement):
             statement = around
         return statement
 
@@ -228,7 +237,88 @@ class Source:
         """The function that a node is in."""
         return self.around(node, cst.FunctionDef)
 
+    def is_movable(self, statement: Statement, beside: Statement) -> bool:
+        """Whether a statement means the same beside another one of its function: nothing that it asks for is given
+        another value on the way, or by a loop that only one of them is in."""
+        if self.function(statement) is not self.function(beside):
+            return False
+        if isinstance(beside, cst.BaseSmallStatement) and isinstance(statement, cst.BaseCompoundStatement):
+            return False
+        one, other = (
+            {each for each in self._above(node)[1:] if isinstance(each, Loop)} for node in (statement, beside)
+        )
+        first, last = sorted((self.span(statement)[0], self.span(beside)[0]))
+        between = [each for each in self._statements() if first <= self.span(each)[0] < last and each is not beside]
+        on_the_way = [
+            each for each in between if each not in self._above(statement) and not self._is_in(each, statement)
+        ]
+        return not self.depends(statement, self.bound(*(one ^ other), *on_the_way) - self.bound(statement))
+
+    def argument(self, call: cst.Call, position: int, name: str) -> cst.Arg | None:
+        """What a call gives for a parameter, by its name or by its position; None where a star may hide it."""
+        for number, each in enumerate(call.args):
+            if each.star or (each.keyword is not None and each.keyword.value == name):
+                return None if each.star else each
+            if each.keyword is None and number == position:
+                return each
+        return None
+
+    def _above(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """A node and all that it is in."""
+        found = [node]
+        while (above := self._parents.get(found[-1])) is not None:
+            found.append(above)
+        return found
+
+    def _is_in(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
+        return other in self._above(node)
+
     # ------------------------------------------------------------------------------------------------------ names
+
+    def value_of(self, expression: cst.CSTNode) -> cst.BaseExpression | None:
+        """What a variable was set to, where one assignment of its scope sets it, or an attribute of an instance, where
+        one of its class does."""
+        if isinstance(expression, cst.Name):
+            found = self._assignments(expression.value, expression)
+            return self._value_at(next(iter(found))) if len(found) == 1 else None
+        if not isinstance(expression, cst.Attribute):
+            return None
+        cls = self._class_of_instance(self._assignments(self.code(expression.value), expression))
+        written = self.code(expression)
+        targets = [] if cls is None else [t for t in self._targets(cls) for t in self._leaves(t)]
+        same = [target for target in targets if self.code(target) == written]
+        return self._value_at(same[0]) if len(same) == 1 else None
+
+    def _value_at(self, target: cst.CSTNode) -> cst.BaseExpression | None:
+        above = self._parents.get(target)
+        if isinstance(above, cst.AnnAssign):
+            return above.value
+        if isinstance(above, cst.AssignTarget):
+            assign = self._parents.get(above)
+            return assign.value if isinstance(assign, cst.Assign) else None
+        pair = self._parents.get(above) if isinstance(above, cst.Element) else None
+        values = self._value_at(pair) if isinstance(pair, cst.Tuple | cst.List) else None
+        if isinstance(pair, cst.Tuple | cst.List) and isinstance(values, cst.Tuple | cst.List):
+            same_length = len(pair.elements) == len(values.elements)
+            return values.elements[pair.elements.index(above)].value if same_length else None
+        return None
+
+    def references(self, name: cst.Name, at: cst.CSTNode | None = None) -> list[cst.Name]:
+        """Where a variable is asked for, in its scope (that of the name, or of another node) and those within, in the
+        order in which that is written."""
+        scope = self._scopes.get(at or name)
+        assigned = scope[name.value] if scope is not None else set()
+        found = {access.node for each in assigned for access in each.references}
+        return sorted((each for each in found if isinstance(each, cst.Name)), key=lambda each: self.span(each)[0])
+
+    def is_imported(self, expression: cst.CSTNode) -> bool:
+        """Whether a name, or what its dots begin with, comes from an import, as `torch.softmax` does."""
+        while isinstance(expression, cst.Attribute):
+            expression = expression.value
+        if not isinstance(expression, cst.Name):
+            return False
+        found = self._assignments(expression.value, expression)
+        return bool(found) and all(isinstance(each, cst.Import | cst.ImportFrom) for each in found)
 
     def bound(self, *nodes: cst.CSTNode) -> set[str]:
         """What statements give a value to, as it is written: `x`, `self.x`."""
@@ -271,8 +361,16 @@ class Source:
     def is_known(self, expression: cst.CSTNode, there: cst.CSTNode) -> bool:
         """Whether an expression means the same at another node: its names are the same variables there, or the
         instance of the same class."""
-        names = [name for name in self.all(cst.Name, inside=expression) if self._is_variable(name)]
-        return all(self._is_same(name, there) for name in names)
+        return all(self._is_same(name, there) for name in self.variables(expression))
+
+    def is_taken(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether a name stands for something at a node."""
+        return bool(self._assignments(name, node))
+
+    def variables(self, expression: cst.CSTNode) -> list[cst.Name]:
+        """The names of an expression that stand for values, but for those that it gives a value to itself."""
+        own = self.bound(expression)
+        return [n for n in self.all(cst.Name, inside=expression) if self._is_variable(n) and n.value not in own]
 
     def knows(self, name: str, node: cst.CSTNode) -> bool:
         """Whether a variable has been given a value above a node."""
@@ -309,30 +407,63 @@ class Source:
 
     def torch(self) -> str:
         """The name by which this file knows torch, "" if it does not."""
-        for statement in self.all(cst.Import):
-            for alias in statement.names:
-                if self.code(alias.name) == "torch":
-                    return self.code(alias.asname.name) if alias.asname else "torch"
-        return ""
+        return self._modules.get("torch", "")
 
     def name_of(self, module: str, name: str) -> str:
-        """How this file calls what a module holds, the shortest way if there are several; "" if it does not know it."""
+        """How this file calls what a module holds, by its own name if it has one; "" if it does not know it."""
         return next(self.names_of(module, name), "")
 
     def names_of(self, module: str, name: str) -> Iterator[str]:
-        """All names by which this file may call what a module holds."""
-        for line in self.all(cst.ImportFrom):
-            is_it = line.module is not None and self.code(line.module) == module
-            for alias in line.names if is_it and not isinstance(line.names, cst.ImportStar) else ():
-                if self.code(alias.name) == name:
-                    yield self.code((alias.asname or alias).name)
-        imported = [alias for statement in self.all(cst.Import) for alias in statement.names]
-        for alias in imported:
-            if self.code(alias.name) == f"{module}.{name}" and alias.asname is not None:
-                yield self.code(alias.asname.name)
-        for alias in imported:
-            if self.code(alias.name) == module:
-                yield f"{self.code((alias.asname or alias).name)}.{name}"
+        """All that this file may call what a module holds."""
+        own = self._imported_from(module).get(name), self._modules.get(f"{module}.{name}")
+        yield from filter(None, (*own, self._by_module(module, name)))
+
+    def _by_module(self, module: str, name: str) -> str:
+        return f"{self._modules[module]}.{name}" if module in self._modules else ""
+
+    @cached_property
+    def _modules(self) -> Mapping[str, str]:
+        """The modules that the whole file knows, with the names by which it does; `import a.b` brings `a`."""
+        found: dict[str, str] = {}
+        for statement in self._everywhere(cst.Import):
+            for alias in statement.names:
+                name = self.code(alias.name)
+                found[name] = self.code(alias.asname.name) if alias.asname is not None else name
+        return found
+
+    def _imported_from(self, module: str) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for line in self._everywhere(cst.ImportFrom):
+            if (
+                line.module is not None
+                and self.code(line.module) == module
+                and not isinstance(line.names, cst.ImportStar)
+            ):
+                found |= {self.code(each.name): self.code((each.asname or each).name) for each in line.names}
+        return found
+
+    def _everywhere(self, kind: type[N]) -> Iterator[N]:
+        """Those that are not of one function alone."""
+        return (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
+
+
+def renamed(expression: cst.BaseExpression, names: Mapping[cst.Name, str]) -> str:
+    """An expression in which some names are replaced by other expressions."""
+    changed = expression.visit(_Renaming(names))
+    return cst.Module([]).code_for_node(cst.ensure_type(changed, cst.BaseExpression))  # type: ignore[type-abstract]
+
+
+class _Renaming(cst.CSTTransformer):
+    def __init__(self, names: Mapping[cst.Name, str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:  # noqa: N802
+        code = self._names.get(original_node)
+        if code is None:
+            return updated_node
+        new = cst.parse_expression(code)
+        return new if isinstance(new, cst.BaseNumber) else cst.parse_expression(operand(code))
 
 
 def _is_call(statement: Statement) -> bool:

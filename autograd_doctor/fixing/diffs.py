@@ -7,9 +7,12 @@ from pathlib import PurePath
 
 from autograd_doctor.findings import Edit, Fix
 from autograd_doctor.fixing.candidate import Candidate
-from autograd_doctor.fixing.lines import diff, edits
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.line_edits import diff, edits
 from autograd_doctor.notebook import parted
+
+_EACH_BYTE = "latin-1"
+"""Has a character for each byte."""
 
 
 def fix_of(candidate: Candidate, before: Sources, cwd: str) -> Fix:
@@ -22,18 +25,18 @@ def fix_of(candidate: Candidate, before: Sources, cwd: str) -> Fix:
     )
 
 
-def patch(before: Sources, after: Sources, cwd: str) -> str:
-    """All changes of files as `git apply` takes them; those of a notebook are of its JSON."""
-    files = sorted({parted(path)[0] for path in after.touched})
-    changed = (file for file in files if before.data(file) != after.data(file))
-    return "".join(diff(_named(file, cwd), _plain(before, file), _plain(after, file)) for file in changed)
+def patch(before: Sources, after: Sources, cwd: str) -> bytes:
+    """All changes of files as `git apply` takes them: in the bytes of each file, whatever their encoding."""
+    files = sorted(file for file in after.changed if before.data(file) != after.data(file))
+    texts = ((file, *(sources.data(file).decode(_EACH_BYTE) for sources in (before, after))) for file in files)
+    return b"".join(diff(_named(file, cwd), *both).encode(_EACH_BYTE) for file, *both in texts)
 
 
 def _diffs(before: Sources, after: Sources, cwd: str) -> Iterator[str]:
     for path in _changed(before, after):
         file, cell = parted(path)
-        name = f"{_named(file, cwd)}:cell {cell}" if cell else _named(file, cwd)
-        yield diff(name, before.text(path), after.text(path))
+        name, end = (f"{_named(file, cwd)}:cell {cell}", "\n") if cell else (_named(file, cwd), "")
+        yield diff(name, before.text(path) + end, after.text(path) + end)  # the last line of a cell has no end
 
 
 def _edits(before: Sources, after: Sources, cwd: str) -> Iterator[Edit]:
@@ -44,11 +47,6 @@ def _edits(before: Sources, after: Sources, cwd: str) -> Iterator[Edit]:
 
 def _changed(before: Sources, after: Sources) -> list[str]:
     return sorted(path for path in after.touched if before.text(path) != after.text(path))
-
-
-def _plain(sources: Sources, file: str) -> str:
-    """A file as text; a notebook is JSON, which is UTF-8."""
-    return sources.data(file).decode() if file.endswith(".ipynb") else sources.text(file)
 
 
 def _named(file: str, cwd: str) -> str:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from autograd_doctor.findings import Fix
-from autograd_doctor.fixers import candidates
 from autograd_doctor.fixing.candidate import Candidate, Case
-from autograd_doctor.fixing.patches import fix_of
-from autograd_doctor.fixing.proof import Seen, computes_the_same, proof
+from autograd_doctor.fixing.diffs import fix_of
+from autograd_doctor.proving.proof import Seen, computes_the_same, proof
+from autograd_doctor.proving.proposing import offered
 from autograd_doctor.report import ReportedFinding
 
 Run = Callable[[Candidate], Seen]
@@ -28,11 +28,12 @@ class Trial:
 @dataclass
 class Series:
     """What was tried, in this order; `now` is the program with all that was proven. `cut_off`: there was no time left,
-    so that some were not tried."""
+    so that some were not tried. `failed`: what is to be said of fixers that failed."""
 
     now: Seen
     trials: list[Trial] = field(default_factory=list)
     cut_off: bool = False
+    failed: list[str] = field(default_factory=list)
 
 
 def tried(first: Seen, run: Run, reference: Callable[[], Seen], *, is_over: Callable[[], bool]) -> Series:
@@ -41,14 +42,16 @@ def tried(first: Seen, run: Run, reference: Callable[[], Seen], *, is_over: Call
     reference: a run of the program as it is that ends as those of `run` do, for what must compute the same.
     """
     series, refused = Series(first), set[tuple[str, str]]()
-    while (found := _next(series.now, refused)) is not None:
+    while (found := _next(series, refused)) is not None:
         if is_over():
             series.cut_off = True
             break
         finding, candidate, fix = found
         after = run(candidate)
         differs = _difference(series, reference, after) if candidate.keeps else None
-        fix = msgspec.structs.replace(fix, proof=proof(finding, series.now, after, differs=differs))
+        fix = msgspec.structs.replace(
+            fix, proof=proof(finding, series.now, after, differs=differs, fewer=candidate.fewer)
+        )
         series.trials.append(Trial(finding, _relative_to(first, candidate, fix, series)))
         if fix.proof is not None and fix.proof.proven:
             series.now = after
@@ -57,19 +60,20 @@ def tried(first: Seen, run: Run, reference: Callable[[], Seen], *, is_over: Call
     return series
 
 
-def _next(now: Seen, refused: set[tuple[str, str]]) -> tuple[ReportedFinding, Candidate, Fix] | None:
+def _next(series: Series, refused: set[tuple[str, str]]) -> tuple[ReportedFinding, Candidate, Fix] | None:
     """The first change that was not refused, for the first finding that has one."""
-    for finding, candidate in _open(now):
+    now = series.now
+    for finding, candidate in _open(now, series.failed):
         fix = fix_of(candidate, now.sources, now.report.target.cwd)
         if (finding.fingerprint, fix.diff) not in refused:
             return finding, candidate, fix
     return None
 
 
-def _open(now: Seen) -> Iterator[tuple[ReportedFinding, Candidate]]:
+def _open(now: Seen, failed: list[str]) -> Iterator[tuple[ReportedFinding, Candidate]]:
     for finding in now.report.findings:
         case = Case(finding, now.trace, now.sources, now.report.target.cwd)
-        yield from ((finding, candidate) for candidate in candidates(case))
+        yield from ((finding, candidate) for candidate in offered(case, failed))
 
 
 def _difference(series: Series, reference: Callable[[], Seen], after: Seen) -> str:

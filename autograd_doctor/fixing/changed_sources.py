@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import libcst
 
-from autograd_doctor.fixing.source import Source
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.notebook import parted
 from autograd_doctor.notebook.cells import source_of, with_source
 from autograd_doctor.notebook.magics import translate

@@ -15,12 +15,15 @@ from autograd_doctor.command.again import again
 from autograd_doctor.command.fixing import as_far
 from autograd_doctor.events.steps import WeightsFingerprinted
 from autograd_doctor.findings import Proof
-from autograd_doctor.fixing.candidate import Candidate
+from autograd_doctor.fixers import candidates
+from autograd_doctor.fixing.candidate import Candidate, Case
 from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.judging import source
 from autograd_doctor.plan import Plan
 from autograd_doctor.proving.proof import Seen, computes_the_same, proof
 from autograd_doctor.proving.trying import Series, tried
+from autograd_doctor.report import Place, RelatedPlace, ReportedFinding
+from autograd_doctor.trace import Trace
 from tests.harness import checked, plan_for, record
 
 
@@ -57,6 +60,33 @@ def proof_of(program: str, change: Callable[[str], str], code: str, *, keeps: bo
             pass
         target = next(finding for finding in first.report.findings if finding.code == code)
         return proof(target, first, after, differs=computes_the_same(first, after) if keeps else None)
+
+
+def candidates_for(code: str, marked: str, folder: Path, **facts: Any) -> list[str]:
+    """The texts that changes for a finding make of a file. The place of the finding stands in «», that of what takes
+    part in it in ‹›, with the label `related`."""
+    script = folder / "train.py"
+    script.write_bytes("".join(part for part in marked if part not in "«»‹›").encode())
+    label, place = facts.pop("related", ""), _place(marked, "«", "»")
+    related = [RelatedPlace(label, _place(marked, "‹", "›"))] if label else []
+    blank: dict[str, Any] = dict.fromkeys(("name", "title", "message", "subject", "help", "fingerprint", "url"), "")
+    told: dict[str, Any] = {"severity": "error", "confidence": "high", "evidence": {}, "fix": None, "notes": []}
+    seen: dict[str, Any] = {"step_first": 1, "step_count": 1, "ranks": (), "explains_crash": False}
+    finding = ReportedFinding(**{**blank, **told, **seen, **facts}, code=code, location=place, related=related)
+    found = candidates(Case(finding, Trace.of_events(), Sources(), str(folder)))
+    return [each.sources.text(str(script)) for each in found]
+
+
+def _place(marked: str, first: str, last: str) -> Place:
+    (line, column), (end_line, end_column) = (_at(marked, mark) for mark in (first, last))
+    span = {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+    return Place(path="train.py", function="", snippet="", **span)
+
+
+def _at(marked: str, mark: str) -> tuple[int, int]:
+    """Line and column of a mark in the text without marks."""
+    before = "".join(part for part in marked[: marked.index(mark)] if part not in "«»‹›")
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 @contextmanager

@@ -76,8 +76,12 @@ class Editing:
     def withhold(self, call: cst.Call, argument: cst.Arg) -> Editing:
         """Call without one of its arguments."""
         kept = [each for each in call.args if each is not argument]
-        if kept and argument is call.args[-1]:
-            kept[-1] = kept[-1].with_changes(comma=argument.comma, whitespace_after_arg=argument.whitespace_after_arg)
+        if not kept:
+            self._change(call).instead = call.with_changes(args=(), whitespace_before_args=cst.SimpleWhitespace(""))
+            return self
+        if argument is call.args[-1]:
+            comma, space = _ending(kept[-1].comma, argument.comma), argument.whitespace_after_arg
+            kept[-1] = kept[-1].with_changes(comma=comma, whitespace_after_arg=space)
         return self._with_arguments(call, kept)
 
     def name_argument(self, argument: cst.Arg, name: str) -> Editing:

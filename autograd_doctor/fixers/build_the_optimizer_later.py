@@ -27,7 +27,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     last = changing[-1]
     behind = following.index(last)
     editing = Editing(here)
-    for each in (line, *(each for each in following[:behind] if each in moved)):
+    for each in (*_made_for(here, call, line), line, *(each for each in following[:behind] if each in moved)):
         editing.move(each, after=last)
     yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing)
 
@@ -50,6 +50,16 @@ def _until_used(case: Case, source: Source, line: Statement) -> tuple[list[State
     return found, built
 
 
+def _made_for(source: Source, call: cst.Call, line: Statement | None) -> list[Statement]:
+    """The statement before one, in its block, that makes the list of parameters which it takes."""
+    given = call.args[0].value if call.args else None
+    if line is None or not isinstance(given, cst.Name):
+        return []
+    block = source.block(line)
+    before = [each for each in block[: block.index(line)] if given.value in source.bound(each)]
+    return [each for each in before[-1:] if _assigns(each)]
+
+
 def _assigns(statement: Statement) -> bool:
     parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
     return all(isinstance(part, cst.Assign | cst.AnnAssign) for part in parts)
@@ -61,7 +71,8 @@ def _changes(case: Case, source: Source, call: cst.Call, statement: Statement) -
     made = [each.location for each in case.finding.related if " made " in each.message]
     if any(_holds(case, source, statement, place) for place in made):
         return True
-    names = {name.value for arg in call.args[:1] for name in source.all(cst.Name, inside=arg.value)}
+    asked = [*(arg.value for arg in call.args[:1]), *_made_for(source, call, source.line_of(call))]
+    names = {name.value for each in asked for name in source.all(cst.Name, inside=each)}
     return case.finding.code == "AD205" and any(name.value in names for name in source.all(cst.Name, inside=statement))
 
 

@@ -25,7 +25,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         yield case.candidate(f"keep `{copied}`", Editing(here).replace(each, copied))
         return
     editing = Editing(here)
-    if isinstance(taken, cst.Call) and here.name_of("copy", "copy") == here.code(taken.func) and len(taken.args) == 1:
+    if isinstance(taken, cst.Call) and _is_flat(here, taken) and len(taken.args) == 1:
         code = here.code(taken.args[0].value)
     elif (shallow := _copied_flat(here, taken)) is not None:
         taken = shallow
@@ -52,8 +52,11 @@ def _copied_flat(source: Source, taken: cst.BaseExpression) -> cst.Call | None:
     """The call that copies a container, and not what is in it."""
     argument = source.parent(taken)
     call = source.parent(argument) if isinstance(argument, cst.Arg) else None
-    is_flat = isinstance(call, cst.Call) and source.code(call.func) == source.name_of("copy", "copy")
-    return call if is_flat and isinstance(call, cst.Call) else None
+    return call if isinstance(call, cst.Call) and _is_flat(source, call) else None
+
+
+def _is_flat(source: Source, call: cst.Call) -> bool:
+    return source.code(call.func) in source.names_of("copy", "copy")
 
 
 FIXER = Fixer(codes=("AD310",), candidates=candidates)

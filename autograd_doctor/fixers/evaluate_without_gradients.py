@@ -23,13 +23,13 @@ def candidates(case: Case) -> Iterator[Candidate]:
     here = case.source(place)
     if here is None or place is None:
         return
-    if _is_shared(case, here, place):
+    is_mode = case.finding.evidence.get("mode") == "eval"
+    if is_mode and _is_shared(case, here, place):
         called = case.related("come from here")
         there = case.source(called)
         if there is not None and called is not None:
             yield from _around(case, there, called, loops=False)
         return
-    is_mode = case.finding.evidence.get("mode") == "eval"
     called = case.related("come from here")
     if called is not None and (there := case.source(called)) is not None and _hands_on(case, here, place):
         yield from _around(case, there, called, loops=False)

@@ -24,12 +24,14 @@ def candidates(case: Case) -> Iterator[Candidate]:
         return
     if function != _ATTENTION:
         mode = f"{instance}.training"
-        yield case.candidate(f"give it `training={mode}`", Editing(here).give(call, "training", mode))
+        description = f"give `{here.code(call.func)}` the argument `training={mode}`"
+        yield case.candidate(description, Editing(here).give(call, "training", mode))
         return
     rate = named_argument(call, "dropout_p") or (call.args[_RATE] if len(call.args) > _RATE else None)
     if rate is not None:
         code = f"{operand(here.code(rate.value))} if {instance}.training else 0.0"
-        yield case.candidate(f"give it `dropout_p={code}`", Editing(here).replace(rate.value, code))
+        description = f"give `{here.code(call.func)}` the argument `dropout_p={code}`"
+        yield case.candidate(description, Editing(here).replace(rate.value, code))
 
 
 def _instance(source: Source, call: cst.Call) -> str:

@@ -1,4 +1,4 @@
-"""AD202, AD216: let values keep their graph where it was seen to end."""
+"""AD202, AD216, AD223: let values keep their graph where it was seen to end."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ def _differentiated(case: Case, source: Source, place: Place) -> Iterator[Candid
     """A derivative that is part of the loss needs a graph of its own."""
     call = source.at(place, cst.Call)
     if call is not None and source.code(call.func).rpartition(".")[2] == "grad":
-        yield case.candidate("give it `create_graph=True`", Editing(source).give(call, "create_graph", "True"))
+        description = f"give `{source.code(call.func)}` the argument `create_graph=True`"
+        yield case.candidate(description, Editing(source).give(call, "create_graph", "True"))
 
 
-FIXER = Fixer(codes=("AD202", "AD216"), candidates=candidates)
+FIXER = Fixer(codes=("AD202", "AD216", "AD223"), candidates=candidates)

@@ -58,13 +58,21 @@ def _made(case: Case, source: Source, value: cst.BaseExpression) -> Iterator[cst
 
 
 def _handed_on(case: Case) -> Iterator[Candidate]:
-    """Where the tensors are made and handed on in one expression."""
+    """Where the tensors are made and handed on in one expression, or given back among others by the function."""
     place = case.related("are made here")
     source = case.source(place)
     made = source.at(place, cst.BaseExpression) if source is not None else None  # type: ignore[type-abstract]
-    if source is not None and made is not None and isinstance(source.parent(made), cst.Arg):
-        code = f"{operand(source.code(made))}.detach()"
-        yield case.candidate(f"hand on `{code}`", Editing(source).replace(made, code), keeps=True)
+    if source is None or made is None:
+        return
+    found = [made] if isinstance(source.parent(made), cst.Arg | cst.BaseElement | cst.BaseDictElement) else []
+    statement, function = source.statement_of(made), source.function(made)
+    bound = source.bound(statement) if statement is not None else set()
+    for given in source.all(cst.Return, inside=function) if function is not None else ():
+        if isinstance(given.value, cst.Tuple | cst.List | cst.Dict):
+            found += [name for name in source.all(cst.Name, inside=given.value) if name.value in bound]
+    for expression in found:
+        code = f"{operand(source.code(expression))}.detach()"
+        yield case.candidate(f"hand on `{code}`", Editing(source).replace(expression, code), keeps=True)
 
 
 def _added(case: Case, source: Source, statement: Statement) -> Iterator[cst.BaseExpression]:

@@ -19,8 +19,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     if here is None or place is None or case.finding.confidence == "low":
         return
     for call in _rebuilds(here, place):
-        is_plain = len(call.args) == 1 and not call.args[0].star and call.args[0].keyword is None
-        if is_plain and not here.serves_several(call) and next(here.all(cst.Comment, inside=call), None) is None:
+        if _is_plain(call) and not here.serves_several(call) and next(here.all(cst.Comment, inside=call), None) is None:
             yield from _joined(case, here, place, call)
             return
 
@@ -53,12 +52,19 @@ def _rebuilds(source: Source, place: Place) -> Iterator[cst.Call]:
     name = _list_added_to(source, at)
     inside = source.function(at) or source.module
     for call in source.all(cst.Call, inside=inside):
-        if name and _is_tensor(source, call) and [source.code(arg.value) for arg in call.args] == [name]:
+        if name and _is_tensor(source, call) and _is_plain(call) and source.code(call.args[0].value) == name:
             yield call
 
 
+def _is_plain(call: cst.Call) -> bool:
+    """Whether a call gives nothing but what is joined; that it is to require a gradient goes without saying then."""
+    if not call.args or call.args[0].star or call.args[0].keyword is not None:
+        return False
+    return all(arg.keyword is not None and arg.keyword.value == "requires_grad" for arg in call.args[1:])
+
+
 def _is_tensor(source: Source, call: cst.Call) -> bool:
-    return source.code(call.func) == source.name_of("torch", "tensor")
+    return source.code(call.func) in source.names_of("torch", "tensor")
 
 
 def _list_added_to(source: Source, node: cst.CSTNode) -> str:

@@ -76,8 +76,12 @@ class Editing:
     def withhold(self, call: cst.Call, argument: cst.Arg) -> Editing:
         """Call without one of its arguments."""
         kept = [each for each in call.args if each is not argument]
-        if kept and argument is call.args[-1]:
-            kept[-1] = kept[-1].with_changes(comma=argument.comma, whitespace_after_arg=argument.whitespace_after_arg)
+        if not kept:
+            self._change(call).instead = call.with_changes(args=(), whitespace_before_args=cst.SimpleWhitespace(""))
+            return self
+        if argument is call.args[-1]:
+            comma, space = _ending(kept[-1].comma, argument.comma), argument.whitespace_after_arg
+            kept[-1] = kept[-1].with_changes(comma=comma, whitespace_after_arg=space)
         return self._with_arguments(call, kept)
 
     def name_argument(self, argument: cst.Arg, name: str) -> Editing:
@@ -175,8 +179,13 @@ class Editing:
         return self._source.name_of("torch", "nn") or f"{self.torch()}.nn"
 
     def known(self, module: str, name: str) -> str:
-        """How this file calls what a module holds; the module is imported if need be."""
-        return self._source.name_of(module, name) or f"{self.imported(f'import {module}', module)}.{name}"
+        """How this file calls what a module holds; it is imported if need be."""
+        called = self._source.name_of(module, name)
+        if called:
+            return called
+        if module in self._source.bound(self._source.module):
+            return self.imported(f"from {module} import {name}", name)
+        return f"{self.imported(f'import {module}', module)}.{name}"
 
     def imported(self, statement: str, name: str) -> str:
         """A name that an import at the top of the file brings."""
@@ -301,9 +310,10 @@ def _ending(comma: cst.Comma | cst.MaybeSentinel, last: cst.Comma | cst.MaybeSen
         return last
     own = comma.whitespace_after
     if not isinstance(last, cst.Comma):
-        has_comment = isinstance(own, cst.ParenthesizedWhitespace) and own.first_line.comment is not None
+        if not isinstance(own, cst.ParenthesizedWhitespace) or own.first_line.comment is None:
+            return last
         closed = own.with_changes(indent=True, last_line=cst.SimpleWhitespace(""))
-        return comma.with_changes(whitespace_after=closed) if has_comment else last
+        return comma.with_changes(whitespace_after=closed)
     ending = last.whitespace_after
     if isinstance(own, cst.ParenthesizedWhitespace) and isinstance(ending, cst.ParenthesizedWhitespace):
         return last.with_changes(whitespace_after=ending.with_changes(first_line=own.first_line))

@@ -411,11 +411,12 @@ class Source:
 
     def name_of(self, module: str, name: str) -> str:
         """How this file calls what a module holds, by its own name if it has one; "" if it does not know it."""
-        return (
-            self._imported_from(module).get(name)
-            or self._modules.get(f"{module}.{name}")
-            or self._by_module(module, name)
-        )
+        return next(self.names_of(module, name), "")
+
+    def names_of(self, module: str, name: str) -> Iterator[str]:
+        """All that this file may call what a module holds."""
+        own = self._imported_from(module).get(name), self._modules.get(f"{module}.{name}")
+        yield from filter(None, (*own, self._by_module(module, name)))
 
     def _by_module(self, module: str, name: str) -> str:
         return f"{self._modules[module]}.{name}" if module in self._modules else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,6 +115,8 @@ class _Changes:
     def is_left(self, target: ReportedFinding) -> bool:
         """Whether the second run has a finding of the same rule at the same place, or about the same subject."""
         key, alike = self._key(target, self.before), (target.code, target.subject)
+        if [self._key(each, self.before) for each in self.before.report.findings].count(key) > 1 and target.subject:
+            return any((each.code, each.subject) == alike for each in self.after.report.findings)
         others = [(each.code, each.subject) for each in self.before.report.findings].count(alike) > 1
         same_subject = bool(target.subject) and not others
         return any(
@@ -193,10 +196,16 @@ def _obstacles(target: ReportedFinding, changes: _Changes, fewer: bool) -> Itera
     missing = [phase for phase in seen if phase not in run.phases_seen]
     if missing and ("training" in missing or not changes.evaluations_ran):
         yield f"the changed program did not come to {', '.join(missing)}"
-    if lost := sorted(before.trained - after.trained):
+    paths = [f".{_path(name)}" for name in after.trained]
+    if lost := sorted(n for n in before.trained if not any(each.endswith(f".{_path(n)}") for each in paths)):
         yield f"these learned before, and no more: {', '.join(f'`{name}`' for name in lost[:_NAMED])}"
     if not before.has_failed and _ends_non_finite(report) and not _ends_non_finite(before.report):
         yield "its loss does not stay finite"
+
+
+def _path(name: str) -> str:
+    """The name of a parameter as that of one which a module has registered: `self.heads[0].bias` is `heads.0.bias`."""
+    return re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", name).removeprefix("self.")
 
 
 def _reasons(target: ReportedFinding, changes: _Changes, *, same: bool) -> Iterator[str]:

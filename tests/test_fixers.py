@@ -15,6 +15,7 @@ NOT_FIXED: dict[str, str] = {
     "AD401 bad_empty_softmax": "what stands for a row in which all is masked is the person's choice",
     "AD402 bad_in_a_backward_of_its_own": "an exponential overflows: the slope has to be written otherwise",
     "AD501 bad_step_before_the_second_backward": "both losses share a forward: of which weights is the person's choice",
+    "AD609 bad_objective": "whether the weights are gains or costs, and so which bound is meant, is not seen",
 }
 """Bad examples without a change that could be proven, and why."""
 

@@ -13,6 +13,7 @@ from autograd_doctor.fixing.source import Source, Statement
 
 _Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
 _SPACE = cst.SimpleWhitespace(" ")
+_Comma = cst.Comma | cst.MaybeSentinel
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 
 
@@ -54,7 +55,7 @@ class Editing:
         """Leave an argument out of a call."""
         kept = [each for each in call.args if each is not argument]
         if kept and argument is call.args[-1]:
-            kept[-1] = kept[-1].with_changes(comma=argument.comma)
+            kept[-1] = kept[-1].with_changes(comma=_ending(kept[-1].comma, argument.comma))
         self._change(call).instead = call.with_changes(args=kept)
         return self
 
@@ -213,6 +214,14 @@ def _with_leading(new: cst.CSTNode, old: cst.CSTNode) -> cst.CSTNode:
     if isinstance(new, cst.SimpleStatementLine) and isinstance(old, cst.SimpleStatementLine):
         new = new.with_changes(trailing_whitespace=old.trailing_whitespace)
     return new.with_changes(leading_lines=old.leading_lines)
+
+
+def _ending(comma: _Comma, last: _Comma) -> _Comma:
+    """The comma of what has become the last of several: as that had it, with the comment behind its own."""
+    own, other = (getattr(each, "whitespace_after", None) for each in (comma, last))
+    if not isinstance(own, cst.ParenthesizedWhitespace) or not isinstance(other, cst.ParenthesizedWhitespace):
+        return last
+    return cst.Comma(whitespace_after=own.with_changes(indent=other.indent, last_line=other.last_line))
 
 
 def _empty_above(statement: cst.CSTNode) -> list[cst.EmptyLine]:

@@ -19,6 +19,7 @@ from autograd_doctor.command.compare_command import compare
 from autograd_doctor.command.complaints import complain
 from autograd_doctor.command.fix_command import fix as fix_command
 from autograd_doctor.command.gradcheck_command import gradcheck
+from autograd_doctor.command.mcp_command import mcp
 from autograd_doctor.command.options import (
     HOW_LONG,
     RANKS,
@@ -232,6 +233,7 @@ app.command(name="fix", cls=_Check, context_settings=_TARGET_FIRST)(fix_command)
 app.command(name="profile", cls=_Check, context_settings=_TARGET_FIRST)(profile_command)
 app.command(cls=PlainCommand)(gradcheck)
 app.command(cls=PlainCommand)(compare)
+app.command(cls=PlainCommand)(mcp)
 
 
 @app.command(cls=PlainCommand)

@@ -54,12 +54,15 @@ class Part(Struct, frozen=True):
 
 
 class Beside(Struct, frozen=True):
-    """What only some iterations do: an evaluation, or a checkpoint. seconds: in all."""
+    """What only some iterations do: an evaluation, or a checkpoint. seconds: in all, as if no operations were recorded.
+    while_recorded: they were, and what it takes without that is not known.
+    """
 
     activity: Activity
     iterations: int
     seconds: float
     lines: list[str]
+    while_recorded: bool = False
 
 
 class Waiting(Struct, frozen=True):

@@ -88,6 +88,7 @@ class _Forked:
         command: Sequence[str],
         *,
         env: Mapping[str, str],
+        stdin: int | None = None,
         stdout: int | None = None,
         stderr: int | None = None,
         pass_fds: Sequence[int] = (),
@@ -98,7 +99,7 @@ class _Forked:
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
-            self._run(command[command.index(_RUNNER) :], env, (0, stdout or 1, stderr or 2), pass_fds)
+            self._run(command[command.index(_RUNNER) :], env, (stdin or 0, stdout or 1, stderr or 2), pass_fds)
 
     def poll(self) -> int | None:
         if self.returncode is None:
@@ -120,8 +121,9 @@ class _Forked:
     ) -> NoReturn:
         """As Python would, from its beginning to its end."""
         os.setsid()
+        nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor, stream in enumerate(streams):
-            os.dup2(stream, descriptor)
+            os.dup2(nowhere if stream == subprocess.DEVNULL else stream, descriptor)
         for descriptor in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, *kept}:
             os.close(descriptor) if _is_open(descriptor) else None
         # What the parent's multiprocessing had open is closed.

@@ -160,6 +160,10 @@ MAY_IMPORT = {
             "views",
         ),
     },
+    # From a finding to a change of the source, and to its proof.
+    "fixing": {"events", "findings", "notebook", "operations", "report", "trace"},
+    "fixers": {"events", "findings", "fixing", "operations", "report", "tape", "trace", "views"},
+    "proving": {"events", "findings", "fixers", "fixing", "notebook", "report", "trace", "wording"},
     "renderers": {
         *("findings", "judging", "notebook", "profiling", "report", "reports", "rules", "run_course", "wording"),
     },
@@ -183,9 +187,21 @@ MAY_IMPORT = {
         *("events", "handing_over", "interrupts", "keeping", "members", "mistakes", "own_python", "plan", "ranks"),
         *("recording", "screen", "system", "trace"),
     },
+    "serving": {"mistakes", "renderers", "report"},
     "command": {
-        *("accepted", "config", "config_file", "engine", "events", "findings", "interpreter", "interrupts", "launch"),
-        *("members", "mistakes", "plan", "profile_changes", "profiling", "ranks", "recording"),
+        *(
+            "serving",
+            "accepted",
+            "config",
+            "config_file",
+            "engine",
+            "events",
+            "findings",
+            "interpreter",
+            "interrupts",
+            "launch",
+        ),
+        *("fixing", "members", "mistakes", "plan", "profile_changes", "profiling", "proving", "ranks", "recording"),
         *(
             "judging",
             "renderers",
@@ -209,6 +225,7 @@ MAY_IMPORT = {
             "interpreter",
             "mistakes",
             "plan",
+            "proving",
             "ranks",
             "reading",
             "recording",

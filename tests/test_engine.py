@@ -215,6 +215,8 @@ def test_a_fix_and_the_ranks_come_along(tmp_path: Path) -> None:
         "edits": [
             {"path": "train.py", "line": 1, "column": 1, "end_line": 1, "end_column": 2, "content": "b", "cell": 0}
         ],
+        "diff": "",
+        "proof": None,
     }
     assert report.findings[0].ranks == ()
 

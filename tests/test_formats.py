@@ -36,7 +36,7 @@ GITLAB = Draft7Validator(json.loads((SCHEMAS / "gitlab-code-quality.json").read_
 JUNIT = XMLSchema(SCHEMAS / "junit-10.xsd")
 MARKDOWN = MarkdownIt("commonmark").enable("table").enable("strikethrough")
 ENDINGS = {"json": "json", "json-lines": "jsonl", "sarif": "sarif", "github": "github", "gitlab": "gitlab.json"}
-ENDINGS |= {"junit": "xml", "markdown": "md"}
+ENDINGS |= {"junit": "xml", "markdown": "md", "agent": "agent.txt"}
 
 anything = settings(deadline=None, max_examples=80)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,13 @@ import pytest
 import yaml
 from harness import PATIENCE, ROOT
 
+from tests.commands import doctor
+
 PAGE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
 _BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (?P<name>[\w.-]+)\n")
 _EXIT_CODE = re.compile(r"  # exit code (\d+)$")
+_FOR_A_SHELL = frozenset("|&;<>$*")
 
 
 @pytest.fixture
@@ -29,6 +33,13 @@ def doctor_on_path(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "AUTOGRAD_DOCTOR_SECONDS": "0"}
 
 
+def _typed(line: str, home: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    words = shlex.split(line)
+    if words[0] == "doctor" and not _FOR_A_SHELL.intersection(line):
+        return doctor(*words[1:], cwd=home, env=environment)
+    return subprocess.run(line, shell=True, cwd=home, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+
+
 def test_the_session_of_the_page(tmp_path: Path, doctor_on_path: dict[str, str]) -> None:
     home = tmp_path / "repository"
     (home / ".git").mkdir(parents=True)
@@ -39,9 +50,7 @@ def test_the_session_of_the_page(tmp_path: Path, doctor_on_path: dict[str, str])
             (home / named["name"]).write_text(block["text"])
         for line in block["text"].splitlines() if block["language"] == "console" else ():
             implied = _EXIT_CODE.search(line)
-            done = subprocess.run(
-                line, shell=True, cwd=home, env=doctor_on_path, capture_output=True, text=True, timeout=PATIENCE
-            )
+            done = _typed(line.partition("  #")[0], home, doctor_on_path)
             assert done.returncode == int(implied[1] if implied else 0), f"{line}\n{done.stdout}{done.stderr}"
             assert "Traceback" not in done.stderr
             ran += 1

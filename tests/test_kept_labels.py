@@ -72,6 +72,11 @@ def test_noise_on_labels_is_none(share: float, since: int) -> None:
     assert not labels.is_lost(**ENOUGH)
 
 
+def test_samples_that_come_again_with_another_label() -> None:
+    assert after(lambda epoch, row: row % 2).others == 0
+    assert after(lambda epoch, row: row % 2 if epoch < 3 else 0).others == SAMPLES // 2
+
+
 def test_samples_that_never_come_again_tell_nothing() -> None:
     kept = KeptLabels()
     for step in range(100):

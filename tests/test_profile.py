@@ -173,6 +173,41 @@ def test_only_iterations_in_which_nothing_else_was_done_tell_how_long_one_takes(
     assert [(each.activity, each.iterations, each.seconds) for each in found.beside] == [("evaluation", 1, 90.0)]
 
 
+EVALUATED = Location("train.py", 9)
+
+
+def _evaluates(seconds: float, passes: int, where: Location = EVALUATED, *, recorded: bool) -> IterationTimed:
+    spent = [Spent("evaluation", seconds, where, passes), Spent("checkpoint", 1.0)]
+    return _timed(seconds + 1.0, spent=spent, recorded=recorded)
+
+
+def _beside(*happened: Event) -> list[tuple[str, int, float, bool]]:
+    found = profile(_trace(*[_timed(2.0)] * 20, *happened), _line)
+    assert found is not None
+    return [(each.activity, each.iterations, each.seconds, each.while_recorded) for each in found.beside]
+
+
+def test_evaluations_that_were_recorded_are_told_by_others_at_their_line() -> None:
+    found = _beside(_evaluates(90.0, 4, recorded=True), _evaluates(6.0, 2, recorded=False))
+    assert found == [("checkpoint", 2, 2.0, False), ("evaluation", 2, 4 * 3.0 + 6.0, False)]
+
+
+def test_evaluations_that_were_all_recorded_are_told_by_those_of_a_copy() -> None:
+    tried = _evaluated(called=EVALUATED, inference=([2.0, 2.5, 3.0], [1.0] * 3))
+    assert _beside(_evaluates(90.0, 4, recorded=True), tried)[1] == ("evaluation", 1, 4 * 2.5, False)
+
+
+def test_evaluations_of_which_nothing_else_tells_are_told_as_recorded() -> None:
+    elsewhere = _evaluated(called=Location("train.py", 1))
+    with_gradients = _evaluated(called=EVALUATED, gradients=True)
+    found = _beside(_evaluates(90.0, 4, recorded=True), elsewhere, with_gradients)
+    assert found[1] == ("evaluation", 1, 90.0, True)
+    shown = profile(_trace(_timed(2.0), _timed(2.0), _evaluates(90.0, 4, recorded=True)), _line)
+    assert shown is not None
+    said = "and evaluation: 90 s in 1 iteration, while operations were recorded, which takes longer (train.py:9)"
+    assert said in next(iter(tables(shown))).notes
+
+
 def test_an_evaluation_in_most_iterations_is_a_part_of_them() -> None:
     evaluating = _timed(4.0, spent=[Spent("evaluation", 1.0), Spent("forward", 3.0)])
     found = profile(_trace(_timed(90.0), evaluating, evaluating), _line)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from autograd_doctor import cli
-from autograd_doctor.command import checking
+from autograd_doctor.command import checking, fixing
 from autograd_doctor.command.request import Request
 from autograd_doctor.renderers import formats
 from autograd_doctor.rules import Rule, all_rules
@@ -28,7 +28,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE_SETTINGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 _FILE = re.compile(r"[\w./-]+\.(?:py|yaml|json|trace)(?::\w+)?")
-_NEEDS_A_FILE = ("check", "compare", "gradcheck", "init", "profile", "report")
+_NEEDS_A_FILE = ("check", "compare", "fix", "gradcheck", "init", "profile", "report")
 
 
 def _blocks(page: str, language: str) -> list[str]:
@@ -57,8 +57,8 @@ def _can_be_run(command: str) -> bool:
 
 
 def _implied_exit_code(command: str) -> int:
-    """1 for a check of a program that says of itself that it has a fault, else 0."""
-    if command.startswith("doctor profile "):
+    """1 for a check of a program that says of itself that it has a fault, else 0; what is said to be mended is."""
+    if command.startswith(("doctor profile ", "doctor fix ")):
         return 0
     programs = [ROOT / word for word in command.split() if word.endswith(".py")]
     return int(any(marks(program.read_text(encoding="utf-8")) for program in programs))
@@ -97,11 +97,15 @@ def _options_in_tables() -> list[str]:
 
 @pytest.mark.parametrize(
     "command",
-    [*(each for each in _commands() if each.startswith(("doctor check ", "doctor profile "))), *_options_in_tables()],
+    [
+        *(each for each in _commands() if each.startswith(("doctor check ", "doctor fix ", "doctor profile "))),
+        *_options_in_tables(),
+    ],
 )
 def test_command_line_of_a_check_is_understood(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[Request] = []
     monkeypatch.setattr(checking, "check", lambda request: requests.append(request) or 0)
+    monkeypatch.setattr(fixing, "fix", lambda request, **how: requests.append(request) or 0)
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     with pytest.raises(SystemExit) as exited:
         cli.main()

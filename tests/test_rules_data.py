@@ -13,10 +13,12 @@ from autograd_doctor.events.data import (
     BatchRepeated,
     FieldsTurned,
     InputsAlike,
+    InputScaleTurned,
     MaskedOut,
     RowsCompared,
     RowsNeverDrawn,
     SamplerRepeats,
+    SamplesMetAgain,
     SeedRepeated,
     StateLoaded,
     StatisticsLeft,
@@ -36,6 +38,7 @@ from autograd_doctor.rules.data import (
     same_batch_every_step,
     samples_never_drawn,
     state_dict_mismatch,
+    unnormalised_input,
     unshuffled_training_data,
     validation_overlaps_training,
 )
@@ -220,6 +223,59 @@ def test_alike_samples_beside_others_that_differ_are_a_warning() -> None:
     inputs = InputsAlike(**shown, samples=36, constant=0.0, beside=True)
     (finding,) = examined(rule, inputs, targets_seen(low=0.0, high=2.0, classes={0: 300, 2: 100}, class_count=2))
     assert (finding.severity, finding.confidence) == ("warning", "medium")
+
+
+def turned(**more: Any) -> InputsAlike:
+    facts: dict[str, Any] = {"module": 0, "location": at(8), "name": "x", "shape": [16, 2], "steps": 5, "samples": 80}
+    return InputsAlike(**{**facts, "constant": None, "since": 30, "varied": 6, "same_source": True, **more})
+
+
+def test_samples_that_are_alike_from_some_step_on() -> None:
+    rule, later = constant_data.RULE, targets_seen(varied=9, varied_at=90, class_count=2, classes={0: 50, 1: 40})
+    (finding,) = examined(rule, turned(), later)
+    assert (finding.severity, finding.confidence, finding.step_first) == ("error", "high", 31)
+    (finding,) = examined(rule, turned(beside=True), later)
+    assert finding.severity == "warning"
+    for silent in (turned(same_source=False), turned(varied=2), turned(steps=3), turned(samples=31)):
+        assert examined(rule, silent, later) == []
+
+
+def test_copies_of_one_sample_with_one_target_may_be_meant() -> None:
+    rule, before = constant_data.RULE, targets_seen(varied=6, varied_at=29, class_count=2, classes={0: 50, 1: 40})
+    assert examined(rule, turned(), before) == []
+    (finding,) = examined(rule, turned(constant=0.0), before)
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+
+
+def test_targets_that_are_alike_from_some_step_on() -> None:
+    rule, seen = constant_data.RULE, {"step": 200, "varied": 5, "class_count": 2, "classes": {0: 500, 1: 40}}
+    alike: dict[str, Any] = {"alike": 0.0, "alike_since": 32, "alike_steps": 10, "alike_elements": 160}
+    again = SamplesMetAgain(module=0, location=at(12), kept=60, others=60)
+    (finding,) = examined(rule, targets_seen(**seen, **alike), again)
+    assert (finding.severity, finding.confidence, finding.step_first) == ("warning", "medium", 33)
+    assert examined(rule, targets_seen(**seen, **alike)) == [], "samples of other classes"
+    for more in ({"rows": 4000}, {"alike": None}, {"alike_steps": 3}, {"alike_elements": 20}, {"ignore_index": 0}):
+        assert examined(rule, targets_seen(**{**seen, **alike, **more}), again) == []
+    assert examined(rule, targets_seen(**{**seen, **alike, "varied": 2}), again) == []
+
+
+def test_a_used_up_iterator_is_an_error_at_once() -> None:
+    (finding,) = examined(same_batch_every_step.RULE, repeated(how="used up"), STOPPED)
+    assert (finding.severity, finding.location) == ("error", at(9))
+    assert examined(same_batch_every_step.RULE, repeated(how="used up", steps=7), STOPPED) == []
+
+
+def test_inputs_of_another_scale_from_some_step_on() -> None:
+    def scale(spread: float, before: float) -> list[Finding]:
+        facts: dict[str, Any] = {"location": at(9), "applied_at": at(4), "operation": "linear", "name": "x"}
+        facts |= {"shape": [8, 2], "since": 50, "looks": 2, "before": 5, "mean": 0.0, "mean_before": 1.0}
+        return examined(unnormalised_input.RULE, InputScaleTurned(spread=spread, spread_before=before, **facts))
+
+    (less,), (more,) = scale(0.01, 1.0), scale(70.0, 0.3)
+    assert "100 times less" in less.message
+    assert "233 times more" in more.message
+    assert (less.severity, less.confidence, less.step_first) == ("warning", "medium", 51)
+    assert scale(0.05, 1.0) == scale(20.0, 1.0) == []
 
 
 def test_alike_samples_out_of_arrays_need_labels_that_differ() -> None:

@@ -397,3 +397,48 @@ def test_an_overflow_of_what_has_grown_is_a_note(high: float, told: int) -> None
     found = examined(loss_diverges.RULE, happened)
     assert len(found) == told
     assert all("`exp` in line 31 overflowed in step 41" in finding.notes[0] for finding in found)
+
+
+# -------------------------------------------------------------------------------------------- AD412, weights that decay
+
+
+def decayed(*left: float, lr: float = 0.1, decay: float = 1.0, norm: float = 9.0, losses: float = 1.0) -> list[Event]:
+    """Of two matrices, what is left at each of the recorded steps, and losses that are so many times those before."""
+    held = [ParameterGroup(parameters=[0, 1], lr=lr, weight_decay=decay)]
+    two = [seen(0, "one.weight"), seen(1, "two.weight"), structs.replace(built(0, 1), groups=held)]
+    ran = [
+        backward(step, reached=[0, 1], root=TensorFacts(shape=[], dtype="float32", name="loss"), loss=level)
+        for step, level in enumerate([1.0] * 4 + [losses] * 6)
+    ]
+    norms = [stepped(step, {0: norm, 1: norm}) for step in range(30)]
+    sizes = [updated(step, {0: 0.01 * share, 1: 0.01 * share}, weight=share) for step, share in enumerate(left)]
+    followed = LossesFollowed(
+        step=9, location=at(20), first=0, backwards=10, opening=1.0, last=losses, low=1.0, high=1.0
+    )
+    return [*two, *ran, *norms, *sizes, followed]
+
+
+SHRINKING = (1.0, 0.6, 0.4, 0.2, 0.1, 0.05, 0.04)
+
+
+def test_a_decay_that_leaves_nothing_of_the_weights() -> None:
+    (finding,) = examined(update_ratio_extreme.RULE, decayed(*SHRINKING))
+    assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", at(5))
+    assert "4.0e-02 of the size that 2 matrices" in finding.message
+    (finding,) = examined(update_ratio_extreme.RULE, decayed(*SHRINKING, lr=0.001, norm=3.9))
+    assert finding.evidence["weight_decay"] == 1.0, "added to gradients that are smaller"
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        decayed(*SHRINKING, losses=0.7),
+        decayed(*SHRINKING[:-2], 0.2, 0.2),
+        decayed(*SHRINKING, decay=0.0),
+        decayed(*SHRINKING, lr=0.001, norm=4.1),
+        [event for event in decayed(*SHRINKING) if not isinstance(event, LossesFollowed)],
+    ],
+    ids=["the loss falls", "something is left", "no decay", "gradients are larger", "no loss was followed"],
+)
+def test_weights_that_shrink_for_other_reasons(happened: list[Event]) -> None:
+    assert examined(update_ratio_extreme.RULE, happened) == []

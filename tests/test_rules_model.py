@@ -21,6 +21,7 @@ from autograd_doctor.events.losses import (
     OutputMoved,
     OutputStoodStill,
     ScoresConfined,
+    SeriesReadBackwards,
     TargetLearned,
     TargetsAhead,
 )
@@ -485,6 +486,17 @@ def test_targets_that_a_model_copies_are_told_where_it_is_called() -> None:
 )
 def test_what_is_no_copy_of_targets(events: tuple[Event, ...]) -> None:
     assert examined(answer_in_input.RULE, NET, events) == []
+
+
+def test_a_series_that_is_read_backwards_is_told_once() -> None:
+    def backwards(step: int, change: float = 0.1) -> SeriesReadBackwards:
+        return SeriesReadBackwards(step=step, module=0, change=change, location=at(18), compared_at=at(19))
+
+    (finding,) = examined(answer_in_input.RULE, NET, backwards(0), backwards(1))
+    assert (finding.severity, finding.confidence, finding.location) == ("error", "medium", at(18))
+    assert [each.location for each in finding.related] == [at(19)]
+    assert finding.step_first == 1
+    assert examined(answer_in_input.RULE, NET, backwards(0, change=1e-4)) == []
 
 
 # ---------------------------------------------------------------------------------------- AD624 scores-confined

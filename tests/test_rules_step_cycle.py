@@ -8,7 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from autograd_doctor.events.connectivity import LossDropped
-from autograd_doctor.events.cycle import GradientsClipped, GradientsRead, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.cycle import (
+    AverageWeighed,
+    EvaluatedWeightsKept,
+    GradientsClipped,
+    GradientsRead,
+    ScalerUsed,
+    SchedulerStepped,
+    WeightsDrawnAnew,
+)
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import UpdatesMeasured
@@ -28,6 +36,7 @@ from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
 from autograd_doctor.rules.cycle import (
     accumulation_not_averaged,
+    average_weights_off,
     clip_before_unscale,
     clip_without_effect,
     gradients_cleared_before_step,
@@ -799,6 +808,53 @@ def test_one_optimizer_per_pass_over_the_same_loader() -> None:
             *(stepped(0, use(0), optimizer=epoch, keeps_state=True) for _ in life),
         ]
     assert judge(optimizer_recreated.RULE, events)
+
+
+def drawn_anew(*lives: int, of: int = 2, **more: object) -> list[Event]:
+    facts = {"optimizer": 0, "parameters": [W, B], "location": line(9), "keeps_state": True, "of": of, **more}
+    ends = [sum(lives[: number + 1]) for number in range(len(lives))]
+    redrawn = [WeightsDrawnAnew(step=end, steps=life, **facts) for end, life in zip(ends, lives, strict=True)]
+    return [*seen("net.weight", "net.bias"), built(0), *redrawn]
+
+
+def test_weights_that_are_initialised_again_and_again() -> None:
+    (finding,) = judge(optimizer_recreated.RULE, drawn_anew(12, 10))
+    assert (finding.severity, finding.location) == ("warning", line(9))
+    assert "2 times, after 10 to 12 steps" in finding.message
+    (finding,) = judge(optimizer_recreated.RULE, drawn_anew(*[50] * 6, of=3))
+    assert (finding.severity, finding.confidence) == ("info", "low"), "a part may have another task each time"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        drawn_anew(12),
+        drawn_anew(13, 12),
+        drawn_anew(*[51] * 6),
+        drawn_anew(5, 5, 5, keeps_state=False),
+        [*drawn_anew(5, 5, 5), stepped(6, use(2), optimizer=1)],
+    ],
+    ids=["once", "seldom", "in many epochs", "with the state", "inside of another training"],
+)
+def test_weights_that_begin_anew_on_purpose(events: list[Event]) -> None:
+    assert not judge(optimizer_recreated.RULE, events)
+
+
+# ------------------------------------------------------------------------------------------------------------- AD121
+
+
+def left_in(*averaged: int, times: int = 2, own: float = 0.99) -> list[Event]:
+    weights = {"location": line(9), "parameters": [W], "own": own, "new": 1.0 - own}
+    averages = [AverageWeighed(step=step, **weights) for step in averaged]
+    facts = {"module": 0, "location": line(20), "evaluations": 5, "parameters": [W, B]}
+    return [*averages, EvaluatedWeightsKept(step=90, times=times, **facts)]
+
+
+def test_an_average_that_stays_in_the_model_is_a_hint() -> None:
+    (finding,) = judge(average_weights_off.RULE, left_in(2, 3, 25))
+    assert (finding.severity, finding.confidence, finding.location) == ("info", "low", line(20))
+    for silent in (left_in(0, 25, 50), left_in(), left_in(2, 3, times=1), left_in(2, 3, own=0.5)):
+        assert not judge(average_weights_off.RULE, silent)
 
 
 # ------------------------------------------------------------------------------------------------------- AD110, AD111

@@ -15,12 +15,14 @@ from autograd_doctor.events.losses import (
     PositivesCompared,
     PredictionsLeftOut,
     ReductionsMixed,
+    TermWeightTurned,
 )
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.connectivity import second_derivative_zero
 from autograd_doctor.rules.data import unnormalised_target
 from autograd_doctor.rules.losses import (
     class_weights_misplaced,
+    maximised_loss,
     noise_of_another_draw,
     positives_of_others,
     reductions_mixed,
@@ -171,6 +173,7 @@ def marked(*ones: int, keeps: bool = False, left_out: PredictionsLeftOut | None 
 def test_marks_that_mark_something_and_are_not_used() -> None:
     (finding,) = marked(0, 3, 1)
     assert "(4 of 96 are 1)" in finding.message
+    assert (finding.severity, finding.confidence) == ("info", "low"), "what they mark is not known"
     assert not marked(3)
     assert not marked(0, 0, 0)
     assert not marked(32, 32, 32)
@@ -179,6 +182,7 @@ def test_marks_that_mark_something_and_are_not_used() -> None:
 def test_marks_that_keep_a_prediction_and_are_seldom_there() -> None:
     (finding,) = marked(0, 3, 1, keeps=True)
     assert "in 4 of 96 rows" in finding.message
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
     assert not marked(3, keeps=True)
     assert not marked(0, 0, 0, keeps=True)
     assert not marked(9, 9, 9, keeps=True)
@@ -233,3 +237,21 @@ def test_second_derivatives_that_are_zero_in_several_steps() -> None:
     assert (finding.step_count, [each.location for each in finding.related]) == (2, [at(8)])
     assert examined(second_derivative_zero.RULE, steps(3, {0: 1.0}), flat(0), flat(0)) == []
     assert examined(second_derivative_zero.RULE, steps(3, {0: 1.0}), flat(0, values=3), flat(1, values=3)) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD609
+
+
+def test_the_weight_of_a_term_that_falls_through_zero() -> None:
+    def turned(operation: str = "mse_loss", **more: int) -> list[Finding]:
+        places: dict[str, Any] = {"location": at(9), "computed_at": at(8), "backward_at": at(11)}
+        looks = {"since": 50, "looks": 3, "before": 4, **more}
+        event = TermWeightTurned(operation=operation, first=1.0, last=-0.5, **looks, **places)
+        return examined(maximised_loss.RULE, steps(3, {0: 1.0}), event)
+
+    (finding,) = turned()
+    assert (finding.severity, finding.confidence, finding.step_first) == ("warning", "medium", 51)
+    assert {each.location for each in finding.related} == {at(8), at(11)}
+    (finding,) = turned("")
+    assert "the weight of a KL divergence" in finding.message
+    assert turned(looks=2) == turned(before=2) == []

@@ -475,6 +475,26 @@ def test_operations_are_looked_at_without_gradients_and_unseen_by_the_program() 
     assert doubled.requires_grad
 
 
+def test_a_mode_whose_rest_ends_within_a_backward_is_in_its_place() -> None:
+    """A step in a hook of the backward may end the rest that could not begin before."""
+    a, found = weight(), []
+
+    def looked_at_again(parameter: torch.Tensor) -> None:
+        operations.resume("test")
+        found.append(operations.in_place)
+
+    with Heard("operations") as heard:
+        operations = heard.signals.operations
+        a.register_post_accumulate_grad_hook(looked_at_again)
+        loss = (a * 2).sum()
+        operations.reasons_to_rest.add("test")
+        loss.backward()
+        heard.clear()
+        a.detach().neg()
+    assert found == [True]
+    assert heard.names == ["began", "ended"] * 2
+
+
 def test_a_function_mode_of_the_programs_own_overrides_everything() -> None:
     class Mine(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -1101,6 +1121,17 @@ def test_seeds():
         random.seed(a=4)
         numpy.random.seed(None)
     assert [(call.generator, call.seed) for _, call in heard] == [("torch", 3), ("Python", 4), ("NumPy", None)]
+
+
+def test_initialisers():
+    with Heard("initialisers") as heard:
+        layer = nn.Linear(2, 3)
+        nn.init.xavier_normal_(tensor=layer.weight)
+        nn.init.zeros_(layer.bias)
+        layer.reset_parameters()
+    drawn = [tensor for _, tensor in heard]
+    assert {id(tensor) for tensor in drawn} == {id(layer.weight), id(layer.bias)}
+    assert sum(tensor is layer.weight for tensor in drawn) == 3
 
 
 # --------------------------------------------------------------------------------------------------- the clock of looks

@@ -14,7 +14,7 @@ from torch.nn import functional
 from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.spine import tape as module
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.divergences import is_divergence
+from autograd_doctor.reading.divergences import is_divergence, sign_of_divergence
 from autograd_doctor.reading.weighted_sums import weights_in
 from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of, way_from
 from tests.tapes import data, given, made
@@ -94,6 +94,15 @@ def test_a_divergence_is_known_by_what_it_adds_up() -> None:
     assert not is_divergence(made("sub", made("pow", mean, 2), made("exp", other)))
     assert not is_divergence(made("sub", made("exp", other), other))
     assert not is_divergence(mean)
+
+
+def test_the_sign_of_a_divergence_is_that_of_its_square() -> None:
+    mean, log_variance = given(4), given(4)
+    written_out = kl(mean, log_variance)
+    assert sign_of_divergence(written_out) == 1
+    assert sign_of_divergence(made("neg", written_out)) == -1
+    assert sign_of_divergence(made("mul", made("neg", written_out), -2.0)) == 1
+    assert sign_of_divergence(mean) == 0
 
 
 # ---------------------------------------------------------------------------------------------------- real operations

@@ -31,6 +31,7 @@ from autograd_doctor.renderers.markdown import several_within
 from autograd_doctor.report import Report, ReportError
 from autograd_doctor.reports import Named, Reports, closing, reports_from_json, reports_to_json, together
 from autograd_doctor.settings import target_list
+from tests import commands
 
 ROOT = Path(__file__).parent.parent
 Doctor = Callable[..., tuple[int, str, str]]
@@ -69,12 +70,28 @@ script = "sick.py"
 
 
 @pytest.fixture
-def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Doctor:
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (tmp_path / ".git").mkdir()
     for name, source in {"pretrain": NEEDS_ARGUMENTS, "sick": SICK, "healthy": HEALTHY}.items():
         Path(f"{name}.py").write_text(source)
+
+
+@pytest.fixture
+def doctor(programs: None) -> Doctor:
+    """In a process of its own."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        done = commands.doctor(*arguments)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+def doctor_here(programs: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Doctor:
+    """In this process, where what it does may be replaced."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["doctor", *arguments])
@@ -300,12 +317,12 @@ def test_comments_are_added_for_every_target(doctor: Doctor) -> None:
     ],
 )
 def test_a_mistake_is_one_line_before_anything_runs(
-    doctor: Doctor, monkeypatch: pytest.MonkeyPatch, entries: list[str] | None, arguments: list[str], line: str
+    doctor_here: Doctor, monkeypatch: pytest.MonkeyPatch, entries: list[str] | None, arguments: list[str], line: str
 ) -> None:
     asked = answering(monkeypatch, {})
     if entries is not None:
         listing(*({"script": f"{name}.py"} for name in entries))
-    code, out, err = doctor("check", *arguments)
+    code, out, err = doctor_here("check", *arguments)
     assert (code, out, err.count("\n"), asked) == (2, "", 1, [])
     assert err.startswith(f"error: {line}")
 
@@ -331,21 +348,21 @@ def test_a_mistake_that_only_a_run_shows_keeps_no_other_from_being_checked(docto
 
 
 def test_an_interrupt_ends_the_check_and_what_was_judged_is_told(
-    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+    doctor_here: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted() -> None:
         signal.raise_signal(signal.SIGINT)
 
     asked = answering(monkeypatch, {"sick.py": sick, "healthy.py": interrupted})
     listing({"script": "sick.py"}, {"script": "healthy.py"}, {"script": "healthy.py", "name": "never"})
-    code, out, _ = doctor("check", "--output-format", "full", "--output-format", "json:all.json")
+    code, out, _ = doctor_here("check", "--output-format", "full", "--output-format", "json:all.json")
     assert (code, asked) == (130, ["sick.py", "healthy.py"])
     assert out.endswith("2 not checked (healthy, never)\n")
     assert json.loads(Path("all.json").read_text())["verdict"] == "interrupted"
-    assert doctor("report", "all.json")[0] == 130
+    assert doctor_here("report", "all.json")[0] == 130
 
 
-def test_mistakes_are_told_whole_where_they_show(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_told_whole_where_they_show(doctor_here: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     def mistaken() -> None:
         raise Mistake("of this target", f"  what would be right, {len(asked)}")
 
@@ -354,7 +371,7 @@ def test_mistakes_are_told_whole_where_they_show(doctor: Doctor, monkeypatch: py
 
     asked = answering(monkeypatch, {"sick.py": mistaken, "healthy.py": interrupted})
     listing({"script": "sick.py"}, {"script": "sick.py", "name": "again"}, {"script": "healthy.py"})
-    code, _, err = doctor("check")
+    code, _, err = doctor_here("check")
     assert code == 130
     first, again, last = (err.index(f"note: target {number} of 3") for number in (1, 2, 3))
     told = "error: of this target\n  what would be right, {}\n"
@@ -362,7 +379,7 @@ def test_mistakes_are_told_whole_where_they_show(doctor: Doctor, monkeypatch: py
 
 
 def test_a_report_that_cannot_be_written_is_told_after_an_interrupt(
-    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+    doctor_here: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("reports").mkdir()
 
@@ -372,7 +389,7 @@ def test_a_report_that_cannot_be_written_is_told_after_an_interrupt(
 
     answering(monkeypatch, {"sick.py": sick, "healthy.py": interrupted})
     listing({"script": "sick.py"}, {"script": "healthy.py"})
-    code, _, err = doctor("check", "--output-format", "json:reports/all.json")
+    code, _, err = doctor_here("check", "--output-format", "json:reports/all.json")
     assert code == 130
     assert "error: reports/all.json: cannot be written: No such file or directory\n" in err
 
@@ -384,21 +401,23 @@ def test_settings_are_not_shown_of_targets_that_are_mistaken(doctor: Doctor) -> 
     assert "targets[0].scrpt: no such key; did you mean `script`?" in err
 
 
-def test_the_summary_of_a_job_has_all_targets(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_summary_of_a_job_has_all_targets(
+    doctor_here: Doctor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     answering(monkeypatch, {"sick.py": sick, "healthy.py": healthy})
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     listing({"script": "sick.py"}, {"script": "healthy.py"})
-    doctor("check", "--output-format", "json:a.json")
+    doctor_here("check", "--output-format", "json:a.json")
     said = (tmp_path / "summary.md").read_text()
     assert said.startswith("# autograd_doctor: 2 targets")
     assert (said.count("target 1 of 2: sick"), said.count("target 2 of 2: healthy")) == (1, 1)
 
 
-def test_the_environment_chooses_targets(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_chooses_targets(doctor_here: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, {"sick.py": sick, "healthy.py": healthy, "pretrain.py": healthy})
     listing({"script": "sick.py"}, {"script": "healthy.py"}, {"script": "pretrain.py"})
     monkeypatch.setenv("AUTOGRAD_DOCTOR_TARGET", "healthy,pretrain")
-    assert doctor("check", "-o", os.devnull)[0] == 0
+    assert doctor_here("check", "-o", os.devnull)[0] == 0
     assert asked == ["healthy.py", "pretrain.py"]
 
 

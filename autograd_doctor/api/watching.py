@@ -98,8 +98,9 @@ class _Job:
 
     def judged(self, trace: Trace, target: Target) -> Report:
         from autograd_doctor.engine import judge
+        from autograd_doctor.proving.proposing import with_changes
 
-        return judge(
+        report = judge(
             trace,
             self.rules,
             self._tunables,
@@ -109,6 +110,7 @@ class _Job:
             outcome=Outcome(exit_code=trace.end.exit_code if trace.end else 0),
             accepted=self._accepted,
         )
+        return with_changes(report, trace) if report.findings else report
 
 
 class Watched:

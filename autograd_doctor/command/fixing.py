@@ -18,14 +18,15 @@ from autograd_doctor.command.verdict import exit_code, report_on
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.fixing.candidate import Candidate
-from autograd_doctor.fixing.patches import patch
-from autograd_doctor.fixing.proof import Seen
-from autograd_doctor.fixing.series import Series, Trial, tried
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.fixing.diffs import patch
 from autograd_doctor.interrupts import interrupts
 from autograd_doctor.judging import source
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan
+from autograd_doctor.proving.proof import Seen
+from autograd_doctor.proving.proposing import untouchable
+from autograd_doctor.proving.trying import Series, Trial, tried
 from autograd_doctor.renderers.wording import line_of
 from autograd_doctor.report import Fixing, Report, ReportedFinding, Tried
 
@@ -52,7 +53,11 @@ def fix(request: Request, *, seconds: float, apply: bool, diff: Path | None) -> 
         trials = _Trials(request, ran, before, until=time.monotonic() + seconds)
         series = tried(before, trials.run, trials.reference, is_over=trials.is_over)
         series = trials.confirmed(series)
-    return _told(request, ran, before, series, apply=apply, diff=diff)
+    if ran.run.members:
+        series.failed.append("no change was tried: the program trains in several processes")
+    series.cut_off &= not (ran.run.members or trials.was_interrupted)
+    code = _told(request, ran, before, series, apply=apply, diff=diff)
+    return ExitCode.INTERRUPTED if trials.was_interrupted else code
 
 
 class _Trials:
@@ -65,10 +70,11 @@ class _Trials:
         self._until = until
         self._plan = as_far(ran.plan, before)
         self._count = 0
+        self.was_interrupted = ran.run.outcome.interrupted
 
     def is_over(self) -> bool:
-        """Whether there is no time for another one."""
-        return time.monotonic() > self._until or self._ran.run.outcome.interrupted
+        """Whether there is no time for another one, or none is to be."""
+        return time.monotonic() > self._until or self.was_interrupted or bool(self._ran.run.members)
 
     def run(self, candidate: Candidate) -> Seen:
         """What is seen of the program with a change."""
@@ -98,6 +104,7 @@ class _Trials:
     def _seen(self, sources: Sources, plan: Plan, called: str) -> Seen:
         plan = msgspec.structs.replace(plan, overlay=sources.changed)
         run = watch(self._request, plan, self._ran.job, called, silent=True)
+        self.was_interrupted |= run.outcome.interrupted
         with source.overlaid(sources.changed):
             return Seen(sources, run.trace, report_on(run, self._ran.what, self._ran.job))
 
@@ -135,10 +142,10 @@ def _told(request: Request, ran: Ran, before: Seen, series: Series, *, apply: bo
     written: list[str] = []
     if diff is not None:
         with writing.noting(failed):
-            writing.write(diff, whole.encode())
+            writing.write(diff, whole)
     if apply:
         with writing.noting(failed):
-            written = _write(before.sources, series.now.sources)
+            written = write(before.sources, series.now.sources)
     report = with_trials(before.report, series, whole, written)
     originals = {file: before.sources.data(file) for file in series.now.sources.changed}
     with source.overlaid(originals):
@@ -147,15 +154,16 @@ def _told(request: Request, ran: Ran, before: Seen, series: Series, *, apply: bo
     return exit_code(series.now.report, request.asked.exit_zero)
 
 
-def with_trials(report: Report, series: Series, whole: str, written: Sequence[str]) -> Report:
+def with_trials(report: Report, series: Series, whole: bytes, written: Sequence[str]) -> Report:
     """The report on the program as it is, with what was tried."""
     known = {finding.fingerprint for finding in report.findings}
     return msgspec.structs.replace(
         report,
         findings=[_with_fix(finding, series.trials) for finding in report.findings],
+        notes=[*report.notes, *untouchable(report), *dict.fromkeys(series.failed)],
         fixing=Fixing(
             tried=[_reported(trial, later=trial.finding.fingerprint not in known) for trial in series.trials],
-            diff=whole,
+            diff=whole.decode(errors="replace"),
             left=[f"`{each.code}` {each.name} ({each.severity})" for each in series.now.report.findings],
             exit_code=series.now.report.exit_code,
             written=list(written),
@@ -187,7 +195,7 @@ def _with_fix(finding: ReportedFinding, trials: Sequence[Trial]) -> ReportedFind
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def _write(before: Sources, after: Sources) -> list[str]:
+def write(before: Sources, after: Sources) -> list[str]:
     """The proven changes, into the files. Raises `Mistake`, with nothing written, where one is not as it was read."""
     for file in after.changed:
         if Path(file).read_bytes() != before.data(file):

@@ -37,10 +37,12 @@ def exit_code(judged: Report, exit_zero: bool) -> int:
 
 
 def concluded(run: Recording, what: Target, job: Job, asked: Invocation, failed: list[Mistake]) -> Report:
-    """The report, with comments and baseline as they were asked for.
+    """The report, with comments and baseline as they were asked for, and changes for what was found.
 
     What cannot be written is added to `failed`, and what it would have changed is as before.
     """
+    from autograd_doctor.proving.proposing import with_changes
+
     judged = report_on(run, what, job)
     if asked.add_ignore is not None and judged.findings and judged.verdict in _JUDGED:
         with writing.noting(failed):
@@ -54,7 +56,7 @@ def concluded(run: Recording, what: Target, job: Job, asked: Invocation, failed:
         if shelf is not None:
             accepted = job.accepted._replace(baseline=shelf.before())
             judged = report_on(run, what, job._replace(accepted=accepted))
-    return judged
+    return with_changes(judged, run.trace) if judged.findings else judged
 
 
 def report_on(run: Recording, what: Target, job: Job) -> Report:
@@ -129,5 +131,6 @@ def _brought_up_to_date(report: Report, shelf: Shelf, asked: Invocation) -> Shel
 def load_judges(wanted: Sequence[Output]) -> None:
     """Import what judges and renders, while the child loads torch."""
     importlib.import_module("autograd_doctor.engine")
+    importlib.import_module("autograd_doctor.proving.proposing")
     for output in wanted:
         importlib.import_module("autograd_doctor.renderers").is_format(output.format)

@@ -169,6 +169,35 @@ class StateRenewed(Event, frozen=True):
     location: Location | None
 
 
+class WeightsDrawnAnew(Event, frozen=True):
+    """Matrices of weights that an optimizer holds, and has taken steps with, were initialised again before a step.
+
+    parameters: those. of: how many matrices the optimizer teaches in all. location: of the first of them. steps: since
+    they were initialised before, or since the beginning. keeps_state: the optimizer still holds a state for each.
+    """
+
+    optimizer: int
+    parameters: list[int]
+    location: Location | None
+    steps: int
+    keeps_state: bool
+    of: int
+
+
+class EvaluatedWeightsKept(Event, frozen=True):
+    """A module was evaluated with weights that had been written since the last step, and training went on from them.
+
+    times: how often, of so many `evaluations` between two steps. location: where it is evaluated. parameters: of the
+    module, those that an optimizer holds.
+    """
+
+    module: int
+    location: Location | None
+    times: int
+    evaluations: int
+    parameters: list[int]
+
+
 class SpectralVectorsOff(Event, frozen=True):
     """A module was evaluated with vectors of spectral norms, in these layers, that are shorter than one.
 

@@ -11,13 +11,14 @@ from autograd_doctor.findings import Location
 class BatchRepeated(Event, frozen=True):
     """One training step after the other saw the same samples, to the bit, although they were fetched anew.
 
-    how: each step took the first batch of a new pass over a loader, or the same slice, or rows, of a tensor. location:
+    how: each step took the first batch of a new pass over a loader, or the same slice, or rows, of a tensor, or asked a
+    pass that was over for another batch, and went on with one that it had. location:
     where the pass began, the rows were taken or the module was called. name: of the loader or the module. steps: in how
     many so far, from `since` on. samples: in the batch. of: in all. rest_used: a module was called with other rows of
     the tensor, or may have been, or with other data beside them, or the program read other rows itself.
     """
 
-    how: Literal["new pass", "same slice"]
+    how: Literal["new pass", "same slice", "used up"]
     location: Location | None
     name: str
     since: int
@@ -54,6 +55,9 @@ class TargetsSeen(Event, frozen=True):
     source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
     chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
     `reading.clustering`. made_of: the parameters of the models that said what they are, if any did.
+    varied: looks at batches whose targets differed; varied_at: the step of the latest. alike: the value of all targets
+    since the step `alike_since`, if they differed in each look before, and came from where those had come from;
+    alike_steps, alike_elements: how many were looked at since.
     """
 
     location: Location | None
@@ -83,6 +87,12 @@ class TargetsSeen(Event, frozen=True):
     weights: list[float] = []
     weights_at: Location | None = None
     made_of: list[int] = []
+    varied: int = 0
+    varied_at: int = -1
+    alike: float | None = None
+    alike_since: int = -1
+    alike_steps: int = 0
+    alike_elements: int = 0
 
 
 class TargetScaleSeen(Event, frozen=True):
@@ -134,6 +144,42 @@ class FirstLayerFed(Event, frozen=True):
     deviation: float
     low: float
     high: float
+    made_at: Location | None = None
+
+
+class SamplesMetAgain(Event, frozen=True):
+    """Samples that a module was trained on came again, at the line of a loss.
+
+    kept: how often with the target that they had had; others: with another one.
+    """
+
+    module: int
+    location: Location | None
+    kept: int
+    others: int
+
+
+class InputScaleTurned(Event, frozen=True):
+    """A layer with weights takes in data that differ far more, or far less, than those that it was given before.
+
+    Data out of a loader or a larger tensor, on which no weight had worked. location: the line that called the module,
+    applied_at: that of the layer. since: the first step with the new scale; looks, before: how often the new one and
+    the old one were seen, one after the other and without exception. spread: the root mean square, over all features,
+    of their standard deviation in a batch, now and before. mean: of all values.
+    """
+
+    location: Location | None
+    applied_at: Location | None
+    operation: str
+    name: str
+    shape: list[int]
+    since: int
+    looks: int
+    before: int
+    spread: float
+    spread_before: float
+    mean: float
+    mean_before: float
     made_at: Location | None = None
 
 
@@ -196,7 +242,8 @@ class InputsAlike(Event, frozen=True):
 
     constant: so were all values in them, and this was the value. read: they came out of arrays in
     each step anew, and of no loader or larger tensor. made_at: the line that made the data. beside: the same steps gave
-    another module data that differ.
+    another module data that differ. varied: samples had differed before, in so many looks at batches, until the step
+    `since`; same_source: they came from the same loader, or tensor.
     """
 
     module: int
@@ -209,6 +256,9 @@ class InputsAlike(Event, frozen=True):
     read: bool = False
     made_at: Location | None = None
     beside: bool = False
+    since: int = 0
+    varied: int = 0
+    same_source: bool = False
 
 
 class WorkersAlike(Event, frozen=True):

@@ -208,7 +208,7 @@ class EvaluationTried(Event, frozen=True):
     `no_grad`, in as many alternating runs; inference: under `no_grad`, and under `inference_mode`. differs: how far
     results are from those under `no_grad`, relative to the largest, with gradients and under `inference_mode`; 0 where
     they are the same to the last bit. met: where autograd had to do with what evaluations made; by: what it was.
-    location: what switched gradients off, or where the module is called.
+    location: what switched gradients off, or where the module is called; called: where it is.
     """
 
     module: str
@@ -222,6 +222,7 @@ class EvaluationTried(Event, frozen=True):
     inference: tuple[list[float], list[float]]
     differs: tuple[float, float]
     location: Location | None = None
+    called: Location | None = None
     met: Location | None = None
     by: str = ""
 

@@ -500,6 +500,20 @@ class LookAheadJudged(Event, frozen=True):
     called_at: Location | None = None
 
 
+class SeriesReadBackwards(Event, frozen=True):
+    """A root is to predict, for each place of a series, the value at the next one, and reads what comes later alone.
+
+    A copy was called in evaluation mode: with other values in the last place, what it returned for earlier ones changed
+    by `change`, relative to the largest value; with others in the first, nothing changed behind it. location: where the
+    root is called. compared_at: the loss.
+    """
+
+    module: int
+    change: float
+    location: Location | None
+    compared_at: Location | None
+
+
 class OutputStoodStill(Event, frozen=True):
     """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
 
@@ -543,6 +557,25 @@ class LossSignSeen(Event, frozen=True):
     negated_at: Location | None = None
     maximises: int | None = None
     limited: bool = False
+
+
+class TermWeightTurned(Event, frozen=True):
+    """The weight of a summand of a loss that is never below zero fell from step to step, through zero.
+
+    location: where the summand is weighed. operation, computed_at: what made it; "" for a divergence that is written
+    out. backward_at: where the loss went backward. since: the first step with a weight below zero. before, looks: steps
+    that were looked at before and since. first, last: weights.
+    """
+
+    location: Location | None
+    operation: str
+    computed_at: Location | None
+    backward_at: Location | None
+    since: int
+    looks: int
+    before: int
+    first: float
+    last: float
 
 
 class ObjectiveMinimised(Event, frozen=True):

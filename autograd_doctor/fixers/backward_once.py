@@ -9,7 +9,7 @@ import libcst as cst
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source, Statement, operand
+from autograd_doctor.fixing.source_tree import Source, Statement, operand
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
@@ -40,7 +40,7 @@ def _of_one_step(case: Case, here: Source, second: cst.Call) -> Iterator[Candida
         yield case.candidate(f"go backward once, from `{both[1:-1]}`", editing)
     if not any(each.keyword is not None and each.keyword.value == "retain_graph" for each in first.args):
         code = here.code(first)
-        yield case.candidate(f"keep the graph in `{code}`", Editing(here).add_argument(first, "retain_graph=True"))
+        yield case.candidate(f"keep the graph in `{code}`", Editing(here).give(first, "retain_graph", "True"))
 
 
 def _loss(here: Source, call: cst.Call) -> cst.BaseExpression | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from autograd_doctor.fixing.called_layers import called
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.layers import called
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.source_tree import Source, Statement
 
 
 def candidates(case: Case) -> Iterator[Candidate]:

@@ -13,11 +13,11 @@ import libcst as cst
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import NonFiniteProduced
 from autograd_doctor.events.steps import NonFiniteGradient
+from autograd_doctor.fixing.called_layers import called, input_of, is_method
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.flow import Flow, Lost
-from autograd_doctor.fixing.layers import called, input_of, is_method
-from autograd_doctor.fixing.source import Source, operand
+from autograd_doctor.fixing.source_tree import Source, operand
+from autograd_doctor.fixing.value_paths import Flow, Lost
 from autograd_doctor.operations import ADDING, MOVES
 from autograd_doctor.tape import Op, source_of
 
@@ -174,7 +174,7 @@ def _deviation(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> It
         return
     if isinstance(event, NonFiniteProduced):
         if not any(each.keyword is not None for each in node.args):
-            editing = Editing(here).add_argument(node, "correction=0")
+            editing = Editing(here).give(node, "correction", "0")
             yield case.candidate("take the deviation of the values there are: `correction=0`", editing)
     elif isinstance(node.func, cst.Attribute):
         arguments = here.code(node).removeprefix(here.code(node.func))
@@ -187,7 +187,7 @@ def _optimizer(case: Case, here: Source, node: cst.Call) -> Iterator[Candidate]:
     given = next((each for each in node.args if each.keyword is not None and each.keyword.value == "eps"), None)
     if given is not None and isinstance(given.value, cst.Integer | cst.Float) and float(given.value.value) == 0:
         code = here.code(given.with_changes(comma=cst.MaybeSentinel.DEFAULT))
-        yield case.candidate(f"leave `{code}` out", Editing(here).drop_argument(node, given))
+        yield case.candidate(f"leave `{code}` out", Editing(here).withhold(node, given))
 
 
 _Change = Callable[[Case, Source, cst.CSTNode, _Event], Iterator[Candidate]]

@@ -8,8 +8,8 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.flow import Flow, Lost
-from autograd_doctor.fixing.source import Source, operand
+from autograd_doctor.fixing.source_tree import Source, operand
+from autograd_doctor.fixing.value_paths import Flow, Lost
 
 _READS = frozenset({"backward", "item"})
 
@@ -53,7 +53,7 @@ def _asked(here: Source, use: cst.BaseExpression) -> str:
 def _descending(case: Case, here: Source, built: cst.Call) -> Iterator[Candidate]:
     given = next((each for each in built.args if each.keyword is not None and each.keyword.value == "maximize"), None)
     if given is not None and here.code(given.value) == "True":
-        yield case.candidate("leave `maximize=True` out", Editing(here).drop_argument(built, given))
+        yield case.candidate("leave `maximize=True` out", Editing(here).withhold(built, given))
 
 
 def _turned(here: Source, difference: cst.BinaryOperation) -> str:

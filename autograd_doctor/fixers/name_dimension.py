@@ -8,10 +8,10 @@ import libcst as cst
 
 from autograd_doctor.events.losses import LossComputed, Shaping, WeightsApart
 from autograd_doctor.findings import Location
+from autograd_doctor.fixing.called_layers import built, called, is_method
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.layers import built, called, is_method
-from autograd_doctor.fixing.source import Source
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.operations import DROPOUTS, MOVES
 from autograd_doctor.report import Place
 from autograd_doctor.tape import Value, source_of
@@ -40,7 +40,7 @@ def _write(here: Source, editing: Editing, call: cst.Call, position: int, dim: i
     if given is not None:
         editing.replace(given.value, str(dim))
     else:
-        editing.add_argument(call, f"dim={dim}")
+        editing.give(call, "dim", str(dim))
 
 
 def _wanted(case: Case) -> int | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from autograd_doctor.fixing.called_layers import called
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.layers import called
-from autograd_doctor.fixing.source import Source
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.operations import VIEWS
 
 _FILLING = frozenset({
@@ -54,7 +54,7 @@ def _called(case: Case, here: Source, call: cst.Call) -> Iterator[Candidate]:
     """`x.mul_(y)` as `x = x.mul(y)`, and a layer or a function that works in place without that."""
     flag = _in_place(here, call)
     if flag is not None and (flag[0] is not call or _is_set_anew(here, call)):
-        yield case.candidate("leave `inplace=True` out", Editing(here).drop_argument(*flag))
+        yield case.candidate("leave `inplace=True` out", Editing(here).withhold(*flag))
     whole = call
     while (after := _applied_to(here, whole)) is not None:
         whole = after

@@ -8,7 +8,7 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source, operand
+from autograd_doctor.fixing.source_tree import Source, operand
 
 _READS = frozenset({"backward", "item", "mean", "detach"})
 """What is asked of a loss that means the same, or fails, for one number as for many."""
@@ -29,7 +29,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         and all(_is_read(here, each) for each in here.references(root))
     ):
         text = here.code(unreduced[1].with_changes(comma=cst.MaybeSentinel.DEFAULT))
-        yield case.candidate(f"leave `{text}` out", Editing(here).drop_argument(*unreduced))
+        yield case.candidate(f"leave `{text}` out", Editing(here).withhold(*unreduced))
     code = f"{operand(here.code(root))}.mean()"
     yield case.candidate(f"call backward on `{code}`", Editing(here).replace(root, code))
 

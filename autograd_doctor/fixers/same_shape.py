@@ -9,7 +9,7 @@ import libcst as cst
 from autograd_doctor.events.losses import PairsReduced
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source, Statement, operand
+from autograd_doctor.fixing.source_tree import Source, Statement, operand
 
 
 def candidates(case: Case) -> Iterator[Candidate]:

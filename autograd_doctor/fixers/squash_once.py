@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from autograd_doctor.fixing.called_layers import called
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.flow import Lost
-from autograd_doctor.fixing.layers import called
-from autograd_doctor.fixing.source import Source, operand
-from autograd_doctor.fixing.squashing import Squashing, squashing
+from autograd_doctor.fixing.source_tree import Source, operand
+from autograd_doctor.fixing.squashed_outputs import Squashing, squashing
+from autograd_doctor.fixing.value_paths import Lost
 
 
 class _Other(NamedTuple):

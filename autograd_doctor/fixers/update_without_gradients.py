@@ -9,7 +9,7 @@ import libcst as cst
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.source_tree import Source, Statement
 
 
 def candidates(case: Case) -> Iterator[Candidate]:

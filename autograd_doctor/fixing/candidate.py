@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from autograd_doctor.events.subjects import ParameterSeen
+from autograd_doctor.findings import Location
+from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.fixing.editing import Editing
-from autograd_doctor.fixing.source import Source
-from autograd_doctor.fixing.sources import Sources
+from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.notebook import cell_file
 from autograd_doctor.report import Place, ReportedFinding
 from autograd_doctor.trace import Trace
@@ -20,12 +21,13 @@ class Candidate:
     """A change that may remove the cause of a finding.
 
     description: the change in words, as a command. keeps: whether all that the program computes must stay the same, to
-    the last bit.
+    the last bit. fewer: whether it takes steps out, so that as many backwards are asked for instead of as many steps.
     """
 
     description: str
     sources: Sources
     keeps: bool = False
+    fewer: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,18 +52,28 @@ class Case:
         """Whether the subject of the finding is a parameter."""
         return any(each.name == self.finding.subject for each in self.trace.of(ParameterSeen))
 
-    def candidate(self, description: str, *changed: Editing, keeps: bool = False) -> Candidate:
+    def candidate(self, description: str, *changed: Editing, keeps: bool = False, fewer: bool = False) -> Candidate:
         """A change of one file, or of several."""
         sources = self.sources
         for editing in changed:
             sources = sources.with_text(editing.path, editing.text())
-        return Candidate(description, sources, keeps)
+        return Candidate(description, sources, keeps, fewer)
 
     def related(self, *words: str) -> Place | None:
-        """The place that takes part in the finding under a label with one of these words, the first of them if it
-        can."""
+        """The place that takes part in the finding under a label with one of these words; the first words win."""
         labels = ((word, each) for word in words for each in self.finding.related)
         return next((each.location for word, each in labels if word in each.message), None)
+
+    def is_at(self, location: Location | None, place: Place | None) -> bool:
+        """Whether an event happened in the line of a place."""
+        if location is None or place is None:
+            return False
+        return (location.path, location.line) == (path_of(place, self.cwd), place.line)
+
+    def optimizer(self) -> int | None:
+        """The number of the optimizer that the finding is about, None where its name tells no single one."""
+        named = [each for each in self.trace.optimizers if self.trace.optimizer_name(each) == self.finding.subject]
+        return named[0] if len(named) == 1 else None
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ from itertools import takewhile
 
 import libcst as cst
 
-from autograd_doctor.fixing.lines import carried_over
-from autograd_doctor.fixing.source import Source, Statement
+from autograd_doctor.fixing.line_edits import carried_over
+from autograd_doctor.fixing.source_tree import Source, Statement
 
 _Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
 _SPACE = cst.SimpleWhitespace(" ")
-_Comma = cst.Comma | cst.MaybeSentinel
 _Replacement = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]
 
 
@@ -26,6 +25,7 @@ class _Change:
     instead: cst.CSTNode | None = None
     goes: bool = False
     above: list[cst.EmptyLine] = field(default_factory=list)
+    decorated: list[cst.Decorator] = field(default_factory=list)
 
 
 class Editing:
@@ -48,32 +48,46 @@ class Editing:
 
     def replace(self, expression: cst.BaseExpression, code: str) -> Editing:
         """Write an expression otherwise."""
-        self._change(expression).instead = cst.parse_expression(code, self._config)
+        self._change(expression).instead = self._expression(code)
         return self
 
-    def drop_argument(self, call: cst.Call, argument: cst.Arg) -> Editing:
-        """Leave an argument out of a call."""
+    def give(self, call: cst.Call, keyword: str, code: str) -> Editing:
+        """Call with an argument of this name: in the place of one that is there, or as the last one."""
+        value = cst.parse_expression(code, self._config)
+        named = named_argument(call, keyword)
+        if named is not None:
+            return self._with_arguments(call, [a.with_changes(value=value) if a is named else a for a in call.args])
+        plain = cst.SimpleWhitespace("")
+        new = cst.Arg(value, keyword=cst.Name(keyword), equal=cst.AssignEqual(plain, plain))
+        if not call.args:
+            return self._with_arguments(call, [new])
+        *others, last = call.args
+        comma = others[-1].comma if others else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        return self._with_arguments(call, [*others, last.with_changes(comma=comma, whitespace_after_arg=plain), new])
+
+    def rename(self, call: cst.Call, keyword: str, name: str) -> Editing:
+        """Call with the argument of this name under another one."""
+        named = named_argument(call, keyword)
+        return self._with_arguments(
+            call, [a.with_changes(keyword=cst.Name(name)) if a is named else a for a in call.args]
+        )
+
+    def withhold(self, call: cst.Call, argument: cst.Arg) -> Editing:
+        """Call without one of its arguments."""
         kept = [each for each in call.args if each is not argument]
         if kept and argument is call.args[-1]:
-            kept[-1] = kept[-1].with_changes(comma=_ending(kept[-1].comma, argument.comma))
-        self._change(call).instead = call.with_changes(args=kept)
-        return self
+            comma = _ending(kept[-1].comma, argument.comma)
+            kept[-1] = kept[-1].with_changes(comma=comma, whitespace_after_arg=argument.whitespace_after_arg)
+        return self._with_arguments(call, kept)
 
     def name_argument(self, argument: cst.Arg, name: str) -> Editing:
         """Give an argument for another parameter."""
         self._change(argument).instead = argument.with_changes(keyword=cst.Name(name))
         return self
 
-    def add_argument(self, call: cst.Call, code: str) -> Editing:
-        """Give a call one more argument, such as `dim=1`, behind all others."""
-        (new,) = cst.ensure_type(cst.parse_expression(f"f({code})", self._config), cst.Call).args
-        kept = list(call.args)
-        if kept:
-            new = new.with_changes(comma=kept[-1].comma)
-            between = kept[-2].comma if len(kept) > 1 else kept[-1].comma
-            is_comma = isinstance(between, cst.Comma)
-            kept[-1] = kept[-1].with_changes(comma=between if is_comma else cst.Comma(cst.SimpleWhitespace(""), _SPACE))
-        self._change(call).instead = call.with_changes(args=[*kept, new])
+    def _with_arguments(self, call: cst.Call, arguments: Sequence[cst.Arg]) -> Editing:
+        self._change(call).instead = call.with_changes(args=arguments)
         return self
 
     def rewrite(self, statement: Statement, code: str) -> Editing:
@@ -117,21 +131,37 @@ class Editing:
     def unwrap(self, block: cst.With) -> Editing:
         """Take the header of a block away: its statements stand in its place."""
         body = list(block.body.body)
-        body[0] = _with_leading(body[0], block)
+        above = [*block.leading_lines, *getattr(body[0], "leading_lines", ())]
+        body[0] = body[0].with_changes(leading_lines=above) if hasattr(body[0], "leading_lines") else body[0]
         change = self._change(block)
         change.goes, change.after = True, list(body)
         return self
 
+    def end_before(self, block: cst.With, statement: Statement) -> Editing:
+        """Let a block end in front of one of its statements, which follow it instead."""
+        body: list[cst.CSTNode] = list(block.body.body)
+        first = body.index(statement)
+        change = self._change(block)
+        change.instead = block.with_changes(body=block.body.with_changes(body=body[:first]))
+        change.after = body[first:]
+        return self
+
+    def take(self, function: cst.FunctionDef, name: str) -> Editing:
+        """Let a function take one more argument, behind those that must be given."""
+        taken = function.params.params
+        first = next((number for number, each in enumerate(taken) if each.default is not None), len(taken))
+        new = [*taken[:first], cst.Param(cst.Name(name)), *taken[first:]]
+        self._change(function.params).instead = function.params.with_changes(params=new)
+        return self
+
     def decorate(self, function: cst.FunctionDef, decorator: str) -> Editing:
-        """Give a function a decorator, the outermost."""
-        new = cst.Decorator(cst.parse_expression(decorator, self._config))
-        self._change(function).instead = function.with_changes(decorators=[new, *function.decorators])
+        """Give a function a decorator, the innermost: others, as `@staticmethod`, may make something else of it."""
+        self._change(function).decorated.append(cst.Decorator(cst.parse_expression(decorator, self._config)))
         return self
 
     def undecorate(self, function: cst.FunctionDef, decorator: cst.Decorator) -> Editing:
         """Take a decorator away."""
-        kept = [each for each in function.decorators if each is not decorator]
-        self._change(function).instead = function.with_changes(decorators=kept)
+        self._change(decorator).goes = True
         return self
 
     def torch(self) -> str:
@@ -141,12 +171,20 @@ class Editing:
             return name
         return self.imported("import torch", "torch")
 
+    def nn(self) -> str:
+        """The name of `torch.nn` in this file."""
+        return self._source.name_of("torch", "nn") or f"{self.torch()}.nn"
+
+    def known(self, module: str, name: str) -> str:
+        """How this file calls what a module holds; the module is imported if need be."""
+        return self._source.name_of(module, name) or f"{self.imported(f'import {module}', module)}.{name}"
+
     def imported(self, statement: str, name: str) -> str:
         """A name that an import at the top of the file brings."""
         body = self._source.module.body
         imports = [line for line in body if _imports(line)]
-        if imports:
-            self.after(imports[-1], statement)
+        if imports or _is_docstring(body):
+            self.after(imports[-1] if imports else body[0], statement)
         elif body:
             self.before(body[0], statement)
         return name
@@ -159,6 +197,11 @@ class Editing:
     @property
     def _config(self) -> cst.PartialParserConfig:
         return self._source.module.config_for_parsing
+
+    def _expression(self, code: str) -> cst.BaseExpression:
+        """Code that may hold line breaks, as where it is taken out of parentheses."""
+        found = cst.parse_expression(f"({code}\n)", self._config)
+        return found.with_changes(lpar=found.lpar[1:], rpar=found.rpar[:-1])
 
     def _change(self, node: cst.CSTNode) -> _Change:
         return self._changes.setdefault(node, _Change())
@@ -182,6 +225,8 @@ class _Changing(cst.CSTTransformer):
         change = self._changes.get(original_node)
         if change is None:
             return updated_node
+        if isinstance(updated_node, cst.FunctionDef):
+            updated_node = updated_node.with_changes(decorators=[*updated_node.decorators, *change.decorated])
         kept = [] if change.goes else [_with_lost_parentheses(change.instead, updated_node) or updated_node]
         if kept and change.above:
             kept = [kept[0].with_changes(leading_lines=[*change.above, *getattr(kept[0], "leading_lines", ())])]
@@ -216,14 +261,6 @@ def _with_leading(new: cst.CSTNode, old: cst.CSTNode) -> cst.CSTNode:
     return new.with_changes(leading_lines=old.leading_lines)
 
 
-def _ending(comma: _Comma, last: _Comma) -> _Comma:
-    """The comma of what has become the last of several: as that had it, with the comment behind its own."""
-    own, other = (getattr(each, "whitespace_after", None) for each in (comma, last))
-    if not isinstance(own, cst.ParenthesizedWhitespace) or not isinstance(other, cst.ParenthesizedWhitespace):
-        return last
-    return cst.Comma(whitespace_after=own.with_changes(indent=other.indent, last_line=other.last_line))
-
-
 def _empty_above(statement: cst.CSTNode) -> list[cst.EmptyLine]:
     """The empty lines above a statement and its comments."""
     return list(takewhile(lambda line: line.comment is None, getattr(statement, "leading_lines", ())))
@@ -256,6 +293,33 @@ def _separated(new: cst.CSTNode, old: cst.CSTNode) -> tuple[cst.CSTNode, cst.CST
     return new.with_changes(leading_lines=[*lines[:empty], *getattr(new, "leading_lines", ())]), old.with_changes(
         leading_lines=lines[empty:]
     )
+
+
+def _ending(comma: cst.Comma | cst.MaybeSentinel, last: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+    """The comma of what becomes the last argument: the line goes on where that of the last one did, and it keeps its
+    comment."""
+    if not isinstance(comma, cst.Comma):
+        return last
+    own = comma.whitespace_after
+    if not isinstance(last, cst.Comma):
+        has_comment = isinstance(own, cst.ParenthesizedWhitespace) and own.first_line.comment is not None
+        closed = own.with_changes(indent=True, last_line=cst.SimpleWhitespace(""))
+        return comma.with_changes(whitespace_after=closed) if has_comment else last
+    ending = last.whitespace_after
+    if isinstance(own, cst.ParenthesizedWhitespace) and isinstance(ending, cst.ParenthesizedWhitespace):
+        return last.with_changes(whitespace_after=ending.with_changes(first_line=own.first_line))
+    return last
+
+
+def named_argument(call: cst.Call, keyword: str) -> cst.Arg | None:
+    """The argument that a call gives by this name."""
+    return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == keyword), None)
+
+
+def _is_docstring(body: Sequence[cst.BaseStatement]) -> bool:
+    """Whether a module begins with one."""
+    parts = body[0].body if body and isinstance(body[0], cst.SimpleStatementLine) else ()
+    return len(parts) == 1 and isinstance(parts[0], cst.Expr) and isinstance(parts[0].value, cst.BaseString)
 
 
 def _imports(line: cst.CSTNode) -> bool:

@@ -15,24 +15,41 @@ _MOST_PARTS = 64
 
 
 def is_divergence(value: Value) -> bool:
-    """Whether each of its numbers is one: the sum of what the formula is made of."""
+    """Whether each of its numbers is one, or a multiple: the sum of what the formula is made of."""
+    return sign_of_divergence(value) != 0
+
+
+def sign_of_divergence(value: Value) -> int:
+    """1 where each of its numbers is such a divergence, -1 for the negative of one, 0 for anything else."""
     parts: dict[str, set[Value]] = {"itself": set(), "exp": set(), "log": set(), "square": set()}
-    pending, seen = [value], 0
+    squares: set[int] = set()
+    pending, seen = [(value, 1)], 0
     while pending and seen < _MOST_PARTS:
-        part, seen = pending.pop(), seen + 1
+        (part, sign), seen = pending.pop(), seen + 1
         op = part.by if part.learns else None
         curve = _curve(op) if op is not None else None
         if op is not None and op.name in ("add", "sub"):
-            pending += op.values
+            pending += [
+                (each, -sign if op.name == "sub" and place else sign)
+                for place, each in enumerate(op.operands)
+                if each in op.values
+            ]
         elif op is not None and op.name in _SCALES and len(op.values) == 1:
-            pending.append(op.values[0])
+            pending.append((op.values[0], sign * _sign_of_scale(op)))
         else:
             parts["itself"].add(_unscaled(part))
             if op is not None and curve is not None:
                 parts[curve].add(_unscaled(op.values[0]))
+                squares |= {sign} if curve == "square" else set()
     by_logarithm = parts["exp"] & parts["itself"]
     by_variance = parts["log"] & (parts["square"] | parts["itself"])
-    return bool(by_logarithm | by_variance) and bool(parts["square"])
+    if not (by_logarithm | by_variance) or not parts["square"]:
+        return 0
+    return squares.pop() if len(squares) == 1 else 1
+
+
+def _sign_of_scale(op: Op) -> int:
+    return -1 if op.name == "neg" or any(number < 0 for number in op.numbers) else 1
 
 
 def _curve(op: Op) -> str | None:

@@ -19,7 +19,8 @@ class KeptLabels:
     before: how many samples came again with the label that they had, and `broken`: how many with another one, until
     `since`: the step from which on fewer keep theirs than halfway between chance and all; None while labels hold. Of
     samples that came twice from then on, in `steps`, there were `again`, of which `agreeing` had the same label both
-    times. strange: labels that none had before `since`.
+    times. strange: labels that none had before `since`. same, others: samples that came again with
+    the label of their last time, and with another one, at any time.
     """
 
     def __init__(self) -> None:
@@ -28,7 +29,7 @@ class KeptLabels:
         self._labels: Counter[int] = Counter()
         self._known: set[int] = set()
         self.since: int | None = None
-        self.steps = self.again = self.agreeing = self.strange = 0
+        self.steps = self.again = self.agreeing = self.strange = self.same = self.others = 0
 
     @property
     def chance(self) -> float:
@@ -61,6 +62,8 @@ class KeptLabels:
 
     def _compare(self, step: int, known: Sequence[tuple[tuple[int, int], int]]) -> None:
         same = sum(newest == label for (newest, _), label in known)
+        self.same += same
+        self.others += len(known) - same
         if self.since is None and same >= len(known) * (1 + self.chance) / 2:
             self.before += same
             self.broken += len(known) - same

@@ -23,6 +23,8 @@ _FURTHEST = 2
 """Positions by which targets may be ahead: one in a language model, two if something shifted them twice."""
 _LEAST = 8
 """Tokens that are compared: fewer agree by chance."""
+_SHORTEST, _LONGEST = 4, 4096
+"""Places of a series."""
 _ALIKE = 0.99
 _MASKED = 0.7
 """Of the places that are chosen, BERT masks 80 %, and puts other tokens into some of the rest (arXiv:1810.04805)."""
@@ -97,6 +99,26 @@ def mask_of(tokens: torch.Tensor, target: torch.Tensor) -> int | None:
     mask = int(left_out.mode().values)
     is_mask = float((left_out == mask).double().mean()) >= _MASKED and not bool((tokens[counts] == mask).any())
     return mask if is_mask else None
+
+
+def is_series(tensor: torch.Tensor) -> bool:
+    """Whether it may be a batch of series of numbers, of shape (batch, time) or (batch, time, features)."""
+    is_plain = tensor.is_floating_point() and not tensor.requires_grad and readable(tensor)
+    return is_plain and tensor.dim() in (2, 3) and tensor.shape[0] > 1 and _SHORTEST <= tensor.shape[1] <= _LONGEST
+
+
+def follows(series: torch.Tensor, target: torch.Tensor) -> bool:
+    """Whether targets, one for each place of the series, are the values one place further on.
+
+    series: of shape (batch, time) or (batch, time, features); target: the same, or without a last axis of one feature.
+    """
+    if target.numel() != series.numel() or target.shape[:2] != series.shape[:2] or not readable(target):
+        return False
+    wanted = target.reshape(series.shape)
+    ahead = (wanted[:, :-1] == series[:, 1:]).double().mean()
+    same = (wanted == series).double().mean()
+    ahead_share, same_share = read_together([ahead, same])
+    return bool(ahead_share >= _ALIKE > 2 * same_share)
 
 
 class Ahead(NamedTuple):
@@ -190,6 +212,28 @@ def sees_itself(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor)
         if not any(all(apart(x, y) > TOLERANCE for x, y in zip(a, b, strict=True)) for a, b in rows):
             return False
     return True
+
+
+def reads_backwards(module: nn.Module, args: Any, kwargs: Any, series: torch.Tensor) -> float:
+    """By how much what a copy returns for earlier places of a series changes with its last values, if what it returns
+    for later ones does not change with the first values at all; 0 for any other copy. Raises `Undecided`.
+    """
+
+    def called(seed: int = 0) -> list[torch.Tensor]:
+        with alone(seed):
+            output = module(*fresh(args), **fresh(kwargs))
+        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), series.shape[:2], 1)]
+
+    before = called()
+    if len(before) != 1 or _difference(before, called(seed=1)) > 0:
+        raise Undecided("its result for a position cannot be identified, or differs from call to call")
+    with _changed(series, 1, series.shape[1] - 1):
+        by_last = called()
+    with _changed(series, 1, 0):
+        by_first = called()
+    later = _difference([each[1:] for each in before], [each[1:] for each in by_first])
+    earlier = _difference([each[:-1] for each in before], [each[:-1] for each in by_last])
+    return earlier if later == 0 and earlier > TOLERANCE else 0.0
 
 
 def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
+from autograd_doctor.renderers.changes import outcome
 from autograd_doctor.renderers.one_finding import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.profile_lines import profile_lines
@@ -22,7 +23,7 @@ from autograd_doctor.wording import plural
 
 NAME = "full"
 SIGN = re.compile(
-    r"(doctor (check|profile|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  "
+    r"(doctor (check|fix|profile|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  "
     rf"|(\S )?({SUMMARY})|{HEADED}"
 )
 
@@ -108,7 +109,7 @@ def _optimizer(facts: OptimizerFacts) -> str:
 def _footer(canvas: Canvas, report: Report) -> Iterator[Text]:
     yield from canvas.indented(_summary(canvas, report))
     earlier = canvas.options.earlier
-    rows = [*(since(report, earlier) if earlier else ()), *remarks(report)]
+    rows = [*(since(report, earlier) if earlier else ()), *outcome(report), *remarks(report)]
     width = max((len(label) for label, _ in rows), default=0)
     for label, text in rows:
         yield from canvas.beside(Text(f"  {label:<{width}}  ", style=FAINT), canvas.prose(text, FAINT))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autograd_doctor.findings import SEVERITIES, Severity
 from autograd_doctor.renderers import Options, Part
+from autograd_doctor.renderers.changes import described, verdict
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.spots import file_of, is_line_of_file, spot
 from autograd_doctor.renderers.wording import failed_by_itself, summary
@@ -53,8 +54,14 @@ def _lines(report: Report, taken: Counter[str]) -> Iterator[str]:
 
 
 def _annotation(report: Report, finding: ReportedFinding, kind: str) -> str:
-    said = [_said(report, finding), *([finding.help] if finding.help else [])]
+    said = [_said(report, finding), *([finding.help] if finding.help else []), *_change(finding)]
     return _command(kind, _properties(report, finding), *said)
+
+
+def _change(finding: ReportedFinding) -> Iterator[str]:
+    """The change and whether it is proven; the summary of the job shows it as a diff."""
+    if finding.fix is not None:
+        yield ": ".join(filter(None, (described(finding.fix), *verdict(finding.fix))))
 
 
 def _said(report: Report, finding: ReportedFinding) -> str:

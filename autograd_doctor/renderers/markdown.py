@@ -12,6 +12,7 @@ from typing import NamedTuple
 from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers import Earlier, Options, Part
 from autograd_doctor.renderers.canvas import Canvas
+from autograd_doctor.renderers.changes import NONE_MADE, described, diff_lines, others, outcome, verdict
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.one_finding import places_of
 from autograd_doctor.renderers.profile_tables import Table, pace, tables
@@ -157,7 +158,19 @@ def _details(report: Report, finding: ReportedFinding) -> str:
     frames = canvas.text(places_of(canvas, finding, report.target.cwd))
     shown = fenced(frames) if frames.strip() else f"{prose(finding.message)}\n"
     rows = "".join(f"- **{label}:** {text}\n" for label, text in _rows(finding, report.run))
-    return f"{title}\n\n{shown}\n{rows}\n"
+    return f"{title}\n\n{shown}\n{rows}{_change(report, finding)}\n"
+
+
+def _change(report: Report, finding: ReportedFinding) -> str:
+    """The change as a diff, and what a run with it showed."""
+    told, shown = [*others(finding, report)], ""
+    if finding.fix is not None:
+        diff = fenced("\n".join(diff_lines(finding.fix)), "diff")
+        shown = f"- **fix:** {prose(described(finding.fix))}\n\n{diff}\n"
+        told = [pair for pair in (verdict(finding.fix), *told) if pair[0]]
+    elif report.fixing is not None:
+        told.append(("fix", NONE_MADE))
+    return shown + "".join(f"- **{label}:** {prose(said)}\n" for label, said in told)
 
 
 def _rows(finding: ReportedFinding, run: Run) -> Iterator[tuple[str, str]]:
@@ -172,5 +185,5 @@ def _rows(finding: ReportedFinding, run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _foot(report: Report) -> str:
-    said = "".join(f"- *{label}:* {prose(text)}\n" for label, text in list(remarks(report))[:_ROWS])
+    said = "".join(f"- *{label}:* {prose(text)}\n" for label, text in [*outcome(report), *remarks(report)][:_ROWS])
     return f"---\n\n{said}" if said else ""

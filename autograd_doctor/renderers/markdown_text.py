@@ -33,10 +33,10 @@ def code(text: str, *, in_table: bool = False) -> str:
     return shown.replace("|", "\\|") if in_table else shown
 
 
-def fenced(text: str) -> str:
+def fenced(text: str, language: str = "text") -> str:
     """Lines as they are, in a fence that none of them can close."""
     fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}text\n{text.rstrip()}\n{fence}\n"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
 
 
 def _escaped(text: str) -> str:

@@ -7,14 +7,17 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autograd_doctor.findings import Evidence
-from autograd_doctor.renderers.canvas import GUTTER, SEVERITY_STYLES, Canvas
+from autograd_doctor.findings import Evidence, Fix
+from autograd_doctor.renderers.canvas import FAINT, GUTTER, SEVERITY_STYLES, Canvas
+from autograd_doctor.renderers.changes import NONE_MADE, described, diff_lines, others, verdict
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import doubts, subject_of
 from autograd_doctor.renderers.wording import line_of, measured
 from autograd_doctor.report import Place, Report, ReportedFinding, Run
+
+_DIFF = {"---": FAINT, "+++": FAINT, "@@": GUTTER, "-": "red", "+": "green"}
 
 
 def finding_lines(canvas: Canvas, finding: ReportedFinding, report: Report) -> Iterator[Text]:
@@ -26,6 +29,7 @@ def finding_lines(canvas: Canvas, finding: ReportedFinding, report: Report) -> I
     if finding.location is None:
         yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(finding.message))
     yield from _rows(canvas, finding, report.run, digits)
+    yield from _change(canvas, finding, report, digits)
 
 
 def places_of(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
@@ -86,6 +90,27 @@ def _rows(canvas: Canvas, finding: ReportedFinding, run: Run, digits: int) -> It
         yield from _row(canvas, digits, label, said)
     if finding.help:
         yield from _row(canvas, digits, "help", finding.help, "bold green")
+
+
+def _change(canvas: Canvas, finding: ReportedFinding, report: Report, digits: int) -> Iterator[Text]:
+    """The change as a diff, and what a run with it showed."""
+    fix = finding.fix
+    if fix is not None:
+        yield from _row(canvas, digits, "fix", described(fix), "bold green")
+        yield from (Text.assemble(" " * (digits + 4), line) for line in _diff(canvas, fix))
+        label, why = verdict(fix)
+        if label:
+            yield from _row(canvas, digits, label, why, "bold green" if label == "proven" else "bold yellow")
+    elif report.fixing is not None:
+        yield from _row(canvas, digits, "fix", NONE_MADE)
+    for label, said in others(finding, report):
+        yield from _row(canvas, digits, label, said)
+
+
+def _diff(canvas: Canvas, fix: Fix) -> Iterator[Text]:
+    for line in diff_lines(fix):
+        style = next((style for start, style in _DIFF.items() if line.startswith(start)), "")
+        yield Text(printable(line, unicode=canvas.options.unicode), style=style)
 
 
 def _row(canvas: Canvas, digits: int, label: str, text: str, style: str = "bold") -> Iterator[Text]:

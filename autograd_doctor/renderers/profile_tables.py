@@ -117,7 +117,8 @@ def _part(part: Part, whole: float) -> list[str]:
 
 def _beside(beside: Beside) -> str:
     where = f" ({', '.join(beside.lines)})" if beside.lines else ""
-    return f"and {beside.activity}: {_time(beside.seconds)} in {plural(beside.iterations, 'iteration')}{where}"
+    slower = ", while operations were recorded, which takes longer" if beside.while_recorded else ""
+    return f"and {beside.activity}: {_time(beside.seconds)} in {plural(beside.iterations, 'iteration')}{slower}{where}"
 
 
 def _evaluation(tried: EvaluationModes) -> str:

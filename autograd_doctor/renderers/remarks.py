@@ -47,7 +47,7 @@ def command(report: Report) -> str:
         return "watched"
     if is_function(report):
         return "doctor gradcheck"
-    what = "profile" if is_profile(report) else "check"
+    what = "profile" if is_profile(report) else "fix" if report.fixing is not None else "check"
     return f"doctor {what}{' -m' if report.target.module is not UNSET else ''}"
 
 

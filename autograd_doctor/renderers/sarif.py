@@ -17,6 +17,7 @@ import msgspec
 
 from autograd_doctor.findings import Confidence, Edit
 from autograd_doctor.renderers import Options, Part
+from autograd_doctor.renderers.changes import verdict
 from autograd_doctor.renderers.printable import one_line
 from autograd_doctor.renderers.sarif_rules import LEVELS, Catalogue
 from autograd_doctor.renderers.sarif_text import plain
@@ -249,4 +250,5 @@ def _fixes(finding: ReportedFinding) -> dict[str, Any]:
         }
         for path in dict.fromkeys(edit.path for edit in edits)
     ]
-    return {"fixes": [{"description": {"text": plain(finding.fix.description)}, "artifactChanges": changes}]}
+    said = ": ".join(filter(None, (finding.fix.description, *verdict(finding.fix))))
+    return {"fixes": [{"description": {"text": plain(said)}, "artifactChanges": changes}]}

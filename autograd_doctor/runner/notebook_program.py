@@ -21,7 +21,7 @@ from autograd_doctor.notebook.magics import TOP_LEVEL_AWAIT, Kind, Said, transla
 from autograd_doctor.plan import Target
 from autograd_doctor.reading import places
 from autograd_doctor.runner import crash
-from autograd_doctor.runner.overlay import source_of
+from autograd_doctor.runner.laid_over import source_of
 from autograd_doctor.runner.program import new_main, search_first
 from autograd_doctor.runner.shell import Shell, display
 

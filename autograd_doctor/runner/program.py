@@ -20,7 +20,7 @@ from typing import Any
 
 from autograd_doctor.plan import Target
 from autograd_doctor.reading import places
-from autograd_doctor.runner.overlay import source_of
+from autograd_doctor.runner.laid_over import source_of
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,9 @@ from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.groups import Groups
 from autograd_doctor.runner.joined import Joined
 from autograd_doctor.runner.keeper import Refused
+from autograd_doctor.runner.laid_over import lay
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.notebook_program import NotebookProgram
-from autograd_doctor.runner.overlay import lay
 from autograd_doctor.runner.polite import Polite
 from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.rank_stopping import RankStopper

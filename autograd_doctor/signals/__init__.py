@@ -19,6 +19,7 @@ from autograd_doctor.signals.flags import Flags
 from autograd_doctor.signals.grad_modes import GradModes
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
+from autograd_doctor.signals.initialisers import Initialisers
 from autograd_doctor.signals.loaders import Loaders
 from autograd_doctor.signals.loads import Loads
 from autograd_doctor.signals.modules import ModuleCalls, TrainModes
@@ -68,6 +69,7 @@ class Signals:
         self.registration = Registration(guard)
         self.flags = Flags(guard)
         self.seeds = Seeds(guard)
+        self.initialisers = Initialisers(guard)
         self.warned = Warnings(guard)
         self.distributions = Distributions(guard)
         self.wrapping = Wrapping(guard)

@@ -174,6 +174,14 @@ class Operations(Seam):
             with self._mode:
                 yield
 
+    def run_unheard(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run a function of torch without signals; in a hook of a backward, a step may end all reasons to rest."""
+        self.inside += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.inside -= 1
+
     def version_found(self, tensor: torch.Tensor) -> int:
         """The version of a tensor, but of what the operation that is being told of has changed, the one before."""
         told = self._told
@@ -251,8 +259,10 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
         seam = self._seam
-        if (kind is Kind.QUIET and func not in _ENGINE) or seam.reasons_to_rest:
+        if kind is Kind.QUIET and func not in _ENGINE:
             return func(*args, **kwargs)
+        if seam.reasons_to_rest:
+            return seam.run_unheard(func, args, kwargs)
         if kind is Kind.SHOW:
             seam.shown.send(args[0])
             return func(*args, **kwargs)

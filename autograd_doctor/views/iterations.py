@@ -96,7 +96,7 @@ def profile(trace: Trace, line: Line) -> Profile | None:
         samples=median(each.samples for each in timed) / seconds.median,
         tokens=median(each.tokens for each in timed) / seconds.median,
         parts=_parts(split(timed), line),
-        beside=list(_beside(trace.of(IterationTimed), line)),
+        beside=list(_beside(trace, line)),
         waiting=_waiting([each for each in timed if not each.waited], line),
         loaders=list(_loaders(trace.of(PassTimed), line)),
         modules=list(_modules(trace)),
@@ -163,13 +163,44 @@ def _parts(iterations: Sequence[IterationTimed], line: Line) -> list[Part]:
     return sorted(parts, key=lambda part: -part.share)
 
 
-def _beside(iterations: Sequence[IterationTimed], line: Line) -> Iterator[Beside]:
+def _beside(trace: Trace, line: Line) -> Iterator[Beside]:
+    iterations = trace.of(IterationTimed)
     for activity in sorted(_rare(iterations)):
-        spent = [[part for part in each.spent if part.activity == activity] for each in iterations]
-        found = [part for parts in spent for part in parts]
+        found = [(part, each) for each in iterations for part in each.spent if part.activity == activity]
         if found:
-            lines = [line(location) for location in lines_of(found, activity)[:_LINES]]
-            yield Beside(activity, sum(map(bool, spent)), sum(part.seconds for part in found), lines)
+            parts = [part for part, _ in found]
+            seconds = _unrecorded(found, trace.of(EvaluationTried)) if activity == "evaluation" else None
+            yield Beside(
+                activity,
+                len({id(each) for _, each in found}),
+                sum(part.seconds for part in parts) if seconds is None else seconds,
+                [line(location) for location in lines_of(parts, activity)[:_LINES]],
+                while_recorded=activity == "evaluation" and seconds is None,
+            )
+
+
+def _unrecorded(found: Sequence[tuple[Spent, IterationTimed]], tried: Sequence[EvaluationTried]) -> float | None:
+    """What evaluations take while nobody records their operations, which takes several times as long.
+
+    It is told by passes at the same line that were not recorded or, where there are none, by those of a copy. None
+    where there are neither.
+    """
+    seconds: defaultdict[Location | None, list[float]] = defaultdict(list)
+    for part, each in found:
+        if not each.recorded:
+            seconds[part.location].append(part.seconds / _passes(part))
+    for copied in tried:
+        if not copied.gradients and copied.called not in seconds:
+            seconds[copied.called].extend(copied.inference[0])
+    if not all(part.location in seconds for part, _ in found):
+        return None
+    return sum(
+        _passes(part) * median(seconds[part.location]) if each.recorded else part.seconds for part, each in found
+    )
+
+
+def _passes(part: Spent) -> int:
+    return max(1, part.times)
 
 
 def _waiting(iterations: Sequence[IterationTimed], line: Line) -> list[Waiting]:

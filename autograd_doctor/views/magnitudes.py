@@ -86,6 +86,27 @@ def growth(trace: Trace, optimizer: int) -> float:
     return median(last[parameter] / weight for parameter, weight in first.items()) if first else 1.0
 
 
+def collapse(trace: Trace, optimizer: int) -> dict[int, float]:
+    """What is left of the size that each matrix of an optimizer had at its first recorded step, at the last one.
+
+    Of matrices alone, and of none that began at zero.
+    """
+    found: dict[int, float] = {}
+    first: dict[int, float] = {}
+    for event in trace.of(UpdatesMeasured):
+        if event.optimizer == optimizer:
+            for parameter, weight in zip(event.parameters, event.weights, strict=True):
+                seen = trace.parameters.get(parameter)
+                if (
+                    seen is not None
+                    and len(seen.shape) > 1
+                    and math.isfinite(weight)
+                    and first.setdefault(parameter, weight)
+                ):
+                    found[parameter] = weight / first[parameter]
+    return found
+
+
 def rescales(trace: Trace, optimizer: int) -> bool:
     """Whether updates were seen not to follow gradients: of two of which one is far larger, the steps were alike.
 
@@ -97,14 +118,14 @@ def rescales(trace: Trace, optimizer: int) -> bool:
         event = updates.get(step) if other == optimizer else None
         if event is not None:
             sizes = dict(zip(event.parameters, event.updates, strict=True))
-            found += [(norm / _root_of_numel(trace, p), sizes[p]) for p, norm in norms.items() if norm and sizes.get(p)]
+            found += [(norm / root_of_numel(trace, p), sizes[p]) for p, norm in norms.items() if norm and sizes.get(p)]
     if not found:
         return False
     smallest, largest = min(found), max(found)
     return largest[0] >= _FAR_APART * smallest[0] and largest[1] <= _ALIKE * smallest[1]
 
 
-def _root_of_numel(trace: Trace, parameter: int) -> float:
+def root_of_numel(trace: Trace, parameter: int) -> float:
     seen = trace.parameters.get(parameter)
     return math.sqrt(math.prod(seen.shape)) if seen is not None else 1.0
 

@@ -73,6 +73,25 @@ def test_passes_that_are_right(case):
         assert told(run) == []
 
 
+@pytest.mark.parametrize(
+    ("case", "steps"), [("asks", 9), ("does not ask", 0), ("asks an older pass", 0), ("has another batch", 0)]
+)
+def test_an_old_batch_of_a_pass_that_is_over(case: str, steps: int) -> None:
+    with inventing(Batches) as run:
+        model, data, older, iterator = nn.Linear(1, 1), loader(), Iterator(), Iterator()
+        for each in (older, iterator):
+            run.signals.loaders.began.send(PassBegan(data, each))  # type: ignore[arg-type]
+        batch = torch.rand(4, 1)
+        run.signals.loaders.drawn.send(BatchAsked(iterator, batch=[batch]))  # type: ignore[arg-type]
+        for _ in range(9):
+            if case != "does not ask":
+                asked: Any = older if case == "asks an older pass" else iterator
+                run.signals.loaders.exhausted.send(BatchAsked(asked))
+            trained(run, model, torch.rand(4, 1) if case == "has another batch" else batch)
+        found = [entry for entry in told(run) if entry[0] == "used up"]
+    assert found[-1:] == ([("used up", steps, 4, 40, False)] if steps else [])
+
+
 def test_slices_that_stay_where_they_are():
     with inventing(Batches) as run:
         model, x = nn.Linear(2, 1), torch.rand(40, 2)
@@ -234,6 +253,21 @@ def test_rows_are_known_by_what_chose_them():
         assert (row.low, row.high) == (39, 40)
         assert sources.of(run.operated("ones_like", torch.ones_like(part), part)) == ()
         assert sources.whole(x) == source.number
+
+
+def test_one_data_set_has_one_origin_whichever_loader_draws_from_it() -> None:
+    with inventing(Sources) as run:
+        sources, data = run.find(Sources), TensorDataset(torch.rand(8, 1))
+        kept = [DataLoader(each, batch_size=4) for each in (data, data, TensorDataset(torch.rand(8, 1)), [1.0] * 8)]
+        batches = [torch.rand(4, 1) for _ in kept]
+        for each, batch in zip(kept, batches, strict=True):
+            drawn(run, each, batch)
+        first, again, other, of_list = map(sources.origin_of, batches)
+        assert first == again
+        assert len({first, other, of_list}) == 3
+        x = torch.rand(40, 2)
+        assert sources.origin_of(x[:8]) == sources.origin_of(x[8:16]) != sources.origin_of(torch.rand(40, 2)[:8])
+        assert sources.origin_of(x) is None
 
 
 def test_slices_are_known_without_having_been_seen():

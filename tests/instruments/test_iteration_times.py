@@ -262,6 +262,28 @@ def test_micro_batches_are_one_iteration_and_two_optimizers_are() -> None:
     assert len(events.of(IterationTimed)) == STEPS - 1
 
 
+def test_optimizers_of_each_parameter_step_in_one_iteration() -> None:
+    with watched() as events:
+        model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(6)))
+        optimizers = {each: torch.optim.SGD([each], lr=0.0) for each in model.parameters()}
+        for parameter in model.parameters():
+            parameter.register_post_accumulate_grad_hook(lambda parameter: optimizers[parameter].step())
+        for _ in range(STEPS):
+            model(torch.ones(2, 4)).mean().backward()
+    assert len(events.of(IterationTimed)) == STEPS - 1
+
+
+def test_an_optimizer_that_steps_no_more_ends_no_iterations() -> None:
+    with watched() as events:
+        models = Slow(4, 1), Twice()
+        for model in models:
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+            for _ in range(STEPS):
+                model(torch.ones(2, 4)).mean().backward()
+                optimizer.step()
+    assert spent(last(events)) == {"forward": 4.5}
+
+
 def test_evaluations_and_checkpoints_are_told_apart(tmp_path: Path) -> None:
     with watched() as events:
         model = Twice()

@@ -11,15 +11,19 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 
-from autograd_doctor.events.data import LabelsLost
+from autograd_doctor.events.data import LabelsLost, SamplesMetAgain
 from autograd_doctor.instruments.data.label_keeping import LabelKeeping
 from autograd_doctor.instruments.spine import detail
-from tests.watching import watching
+from tests.watching import Recorded, watching
 
 ROWS, BATCH, EPOCHS, FIRST = 60, 12, 8, 3
 
 
 def lost(labels_of: Callable[[int, torch.Tensor], torch.Tensor]) -> list[LabelsLost]:
+    return told(labels_of).of(LabelsLost)
+
+
+def told(labels_of: Callable[[int, torch.Tensor], torch.Tensor]) -> Recorded:
     """What is told of training in epochs, each of which has labels of its own."""
     torch.manual_seed(0)
     x, model = torch.randn(ROWS, 4), nn.Linear(4, 3)
@@ -32,7 +36,7 @@ def lost(labels_of: Callable[[int, torch.Tensor], torch.Tensor]) -> list[LabelsL
                 optimizer.step()
                 optimizer.zero_grad()
     assert not events.failures
-    return events.of(LabelsLost)
+    return events
 
 
 def true(x: torch.Tensor) -> torch.Tensor:
@@ -45,11 +49,18 @@ def test_labels_that_are_shuffled_in_each_epoch() -> None:
     assert event.again == (EPOCHS - FIRST - 1) * ROWS
     assert event.agreeing < 0.5 * event.again
     assert event.location is not None
-    assert event.location.function == "lost"
+    assert event.location.function == "told"
 
 
 def test_labels_that_stay() -> None:
     assert lost(lambda epoch, x: true(x)) == []
+
+
+def test_how_often_samples_came_again_and_with_which_label() -> None:
+    (event,) = told(lambda epoch, x: true(x)).of(SamplesMetAgain)
+    assert (event.kept, event.others) == ((EPOCHS - 1) * ROWS, 0)
+    (event,) = told(lambda epoch, x: true(x) if epoch < FIRST else (true(x) + 1) % 3).of(SamplesMetAgain)
+    assert (event.kept, event.others) == ((EPOCHS - 2) * ROWS, ROWS)
 
 
 @pytest.mark.parametrize("noise", [False, True])

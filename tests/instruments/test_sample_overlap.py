@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events.data import FirstLayerFed, InputsAlike, RowsCompared
+from autograd_doctor.events.data import FirstLayerFed, InputsAlike, InputScaleTurned, RowsCompared
 from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.data.first_layers import FirstLayers
 from autograd_doctor.instruments.data.sample_overlap import SampleOverlap
@@ -222,3 +222,68 @@ def test_what_a_layer_made_is_no_data():
         x = torch.rand(3, 4)
         hidden = run.operated("tanh", first(x), run.operated("linear", first(x), x, first.weight))
         assert len(fed(run, hidden.detach().requires_grad_())) == 0
+
+
+SPREADS = {
+    "ten thousand times less": ([1.0] * 4 + [1e-4] * 2, True),
+    "a hundred times more": ([0.5, 1.0, 0.9, 1.0, 100.0, 90.0, 100.0], True),
+    "less, and less again": ([1.0] * 5 + [0.01, 0.0001], True),
+    "once": ([1.0] * 6 + [100.0, 1.0, 1.0], False),
+    "seldom seen before": ([1.0] * 3 + [100.0] * 6, False),
+    "little by little": ([1.0, 1.0, 1.0, 1.0, 3.5, 12.0, 40.0, 130.0], False),
+    "now this, now that": ([1.0, 100.0] * 6, False),
+    "twice as much": ([1.0] * 4 + [2.0] * 4, False),
+    "nothing at all": ([1.0] * 4 + [0.0] * 4, False),
+}
+
+
+@pytest.mark.parametrize(("spreads", "told"), SPREADS.values(), ids=SPREADS)
+def test_a_scale_that_turns(spreads: list[float], told: bool) -> None:
+    layer, around = nn.Linear(2, 2), torch.tensor([[-1.0, 1.0], [1.0, -1.0]] * 4)
+    with inventing(FirstLayers) as run:
+        for spread in spreads:
+            x = (around * spread)[:]
+            whole = torch.cat([x, x])
+            rows = run.operated("__getitem__", whole[:8], whole, slice(0, 8))
+            run.operated("linear", layer(rows), rows, layer.weight, layer.bias)
+            run.train(SGD(layer.parameters(), lr=0.1))
+        events = run.of(InputScaleTurned)
+    assert len(events) == told
+    if told:
+        assert (events[0].looks, events[0].before) == (2, len([each for each in spreads if 0.1 < each < 10]))
+        assert (events[0].spread, events[0].since) == (pytest.approx(spreads[events[0].before]), events[0].before)
+
+
+def test_other_weights_may_be_given_data_of_another_scale() -> None:
+    with inventing(FirstLayers) as run:
+        for scale in (1.0, 1000.0):
+            layer, whole = nn.Linear(2, 2), scale * torch.rand(16, 2)
+            for _ in range(6):
+                rows = run.operated("__getitem__", whole[:8], whole, slice(0, 8))
+                run.operated("linear", layer(rows), rows, layer.weight, layer.bias)
+                run.train(SGD(layer.parameters(), lr=0.1))
+        assert run.of(InputScaleTurned) == []
+
+
+def collapsed(run: Invented, *parts: torch.Tensor, whole: torch.Tensor) -> list[InputsAlike]:
+    model = nn.Linear(4, 1)
+    for part in parts:
+        for _ in range(3):
+            rows = run.operated("__getitem__", part[:8], whole, slice(0, 8))
+            trained(run, model, rows)
+    run.find(SampleOverlap).finish()
+    return run.of(InputsAlike)
+
+
+def test_samples_that_are_alike_from_some_step_on() -> None:
+    with inventing(SampleOverlap) as run:
+        x = data(40)
+        (event,) = collapsed(run, x, torch.zeros(40, 4), whole=x)
+    assert (event.since, event.steps, event.samples, event.constant, event.same_source) == (3, 3, 24, 0.0, True)
+    assert event.varied == 2, "the first batch tells that samples differ"
+
+
+def test_samples_that_differ_again_are_not_alike() -> None:
+    with inventing(SampleOverlap) as run:
+        x = data(40)
+        assert collapsed(run, x, torch.zeros(40, 4), x, whole=x) == []

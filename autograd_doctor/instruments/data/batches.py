@@ -44,7 +44,9 @@ _MOST_LINES = 1000
 class _Passes:
     """Passes over one loader, of which each ended with its first batch. trained: steps that used a batch of it.
 
-    are_elsewhere: whether the first batch of the newest pass lies on an accelerator.
+    are_elsewhere: whether the first batch of the newest pass lies on an accelerator. over: in which step, and where,
+    the newest pass was asked for more when it had no more to give; left: since when, and in how many steps, one of its
+    batches was trained on all the same.
     """
 
     name: str
@@ -58,6 +60,19 @@ class _Passes:
     batches: int = 0
     are_elsewhere: bool = False
     trained: set[int] = field(default_factory=set)
+    told: int = 0
+    newest: weakref.ref[object] | None = None
+    over: tuple[int, Location | None] | None = None
+    left: _Left | None = None
+
+
+@dataclass
+class _Left:
+    """Steps, one after the other, on a batch of a pass that has come to its end, and was asked for more in each."""
+
+    since: int
+    steps: int = 0
+    samples: int = 0
     told: int = 0
 
 
@@ -118,6 +133,7 @@ class Batches(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.drawn, self._drawn)
+        self.listen(signals.loaders.exhausted, self._exhausted)
         self.listen(self._module_calls.root_began, self._root_began)
         self.listen(signals.transforms.began, self._transform_began)
 
@@ -125,6 +141,8 @@ class Batches(Instrument):
         for passes in self._passes.values():
             if passes.told < passes.steps:
                 self._tell(passes)
+            if passes.left is not None and passes.left.told < passes.left.steps:
+                self._tell_left(passes, passes.left)
         for slices in self._slices.values():
             if slices.steps >= _FIRST_TOLD:
                 self._tell_slices(slices)
@@ -145,6 +163,7 @@ class Batches(Instrument):
             self.limited("batches that a data loader makes on an accelerator are not compared")
         if before > 1:
             passes.key, passes.steps = None, 0
+        passes.newest, passes.over, passes.left = weakref.ref(began.iterator), None, None
         self._running.put(began.iterator, passes)
 
     def _drawn(self, asked: BatchAsked) -> None:
@@ -167,6 +186,40 @@ class Batches(Instrument):
         passes.step, passes.samples = step, tensors[0].shape[0] if tensors else 0
         if passes.steps >= max(_FIRST_TOLD, 2 * passes.told):
             self._tell(passes)
+
+    def _exhausted(self, asked: BatchAsked) -> None:
+        passes = self._running.get(asked.iterator)
+        if passes is not None and passes.newest is not None and passes.newest() is asked.iterator:
+            passes.over = self._course.steps, here()
+
+    def _trained_after_the_end(self, passes: _Passes, samples: int) -> None:
+        """A module is given a batch of a loader whose newest pass was asked for another in this step, in vain."""
+        if passes.over is None or passes.over[0] != self._course.steps:
+            return
+        step, left = self._course.steps, passes.left
+        if left is None or left.since + left.steps < step:
+            left = passes.left = _Left(step)
+        if left.since + left.steps == step:
+            left.steps, left.samples = left.steps + 1, samples
+            if left.steps >= max(_FIRST_TOLD, 2 * left.told):
+                self._tell_left(passes, left)
+
+    def _tell_left(self, passes: _Passes, left: _Left) -> None:
+        if left.steps < _FIRST_TOLD or passes.over is None:
+            return
+        left.told = left.steps
+        self.emit(
+            BatchRepeated(
+                step=self._course.steps,
+                how="used up",
+                location=passes.over[1],
+                name=passes.name,
+                since=left.since,
+                steps=left.steps,
+                samples=left.samples,
+                of=passes.of,
+            )
+        )
 
     def _tell(self, passes: _Passes) -> None:
         if passes.steps < _FIRST_TOLD or len(passes.trained) < 2 or passes.samples >= passes.of:
@@ -197,7 +250,7 @@ class Batches(Instrument):
             sources = self._sources.of(tensor)
             for source in sources:
                 if source.kind == "drawn" and trains:
-                    began.again |= self._trained(source.number)
+                    began.again |= self._trained(source.number, len(tensor) if tensor.dim() else 1)
             shown = self._sources.shown(tensor)
             part = shown or self._chosen((began.module, began.where, position), tensor, sources)
             if shown is not None:
@@ -248,11 +301,13 @@ class Batches(Instrument):
     def _put(self, number: int, rows: _Rows) -> None:
         self._rows.setdefault(self._sources.base_of(number), set()).add(rows)
 
-    def _trained(self, loader: int) -> bool:
+    def _trained(self, loader: int, samples: int) -> bool:
         """Whether later steps count as well."""
         passes = self._passes.get(loader)
+        if passes is not None:
+            self._trained_after_the_end(passes, samples)
         if passes is None or len(passes.trained) >= _FIRST_TOLD:
-            return False
+            return passes is not None and passes.over is not None
         passes.trained.add(self._course.steps)
         return True
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from statistics import median
+from typing import ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events.data import FirstLayerFed
+from autograd_doctor.events.data import FirstLayerFed, InputScaleTurned
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
@@ -34,6 +36,12 @@ _NORMALISATIONS = frozenset({"batch_norm", "group_norm", "instance_norm", "layer
 _LOOKS = 2
 """Steps in which the data of one line are measured: two that are alike are no accident."""
 _MOST_LINES = 200
+_LEAST_ROWS = 4
+"""Samples of a batch whose spread is measured."""
+_ALIKE, _FAR = 3.0, 10.0
+"""Factors within which the spread stays where data are of one scale, and beyond which another one is told."""
+_LOOKS_BEFORE = 4
+"""Steps with one scale before another one: those that are looked at closely at the beginning."""
 
 
 @dataclass
@@ -53,10 +61,45 @@ class _Layer:
     moments: list[tuple[float, float, float, float]] = field(default_factory=list)
 
 
-class FirstLayers(Instrument):
-    """Measures data where they meet weights, in two of the steps that are looked at closely."""
+class _Spread(NamedTuple):
+    """How far the samples of a batch lie apart, and the mean of their values."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (FirstLayerFed,)
+    step: int
+    spread: float
+    mean: float
+
+
+@dataclass
+class _Scale:
+    """The scale of the data that some weights take in at a line, in the steps that were looked at closely.
+
+    before: looks with the first scale. since: those with another, of which none has the first.
+    """
+
+    before: list[_Spread] = field(default_factory=list)
+    since: list[_Spread] = field(default_factory=list)
+    is_steady: bool = True
+
+    def look(self, new: _Spread) -> bool:
+        """Whether this is the second look in a row at another scale, after several that had one."""
+        if not (self.is_steady and 0 < new.spread < math.inf):
+            return False
+        sizes = [each.spread for each in self.before]
+        if not sizes or max(*sizes, new.spread) <= _ALIKE * min(*sizes, new.spread):
+            self.is_steady = not self.since
+            self.before.append(new)
+            return False
+        is_far = new.spread >= _FAR * max(sizes) or new.spread <= min(sizes) / _FAR
+        self.is_steady = is_far and len(sizes) >= _LOOKS_BEFORE
+        self.since.append(new)
+        return self.is_steady and len(self.since) == _LOOKS
+
+
+class FirstLayers(Instrument):
+    """Measures data where they meet weights: in two of the steps that are looked at closely, and how far samples lie
+    apart in all of them."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (FirstLayerFed, InputScaleTurned)
 
     def __init__(
         self,
@@ -77,6 +120,7 @@ class FirstLayers(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._layers: dict[tuple[Place | None, str], _Layer] = {}
+        self._scales: dict[tuple[Place | None, int], _Scale] = {}
         self._fresh: IdentityTable[_Layer] = IdentityTable()
         self._root: tuple[int, Place | None] = (-1, None)
 
@@ -117,6 +161,46 @@ class FirstLayers(Instrument):
             layer.step = self._course.steps
             layer.looks += 1
             self._late_values.ask(self, [_moments(data)], lambda values: layer.moments.append(_measured(values[0])))
+        if data.dim() > 1 and len(data) >= _LEAST_ROWS and self._sources.of(data):
+            self._measure_spread(layer, made.place, data, inputs)
+
+    def _measure_spread(
+        self, layer: _Layer, where: Place | None, data: torch.Tensor, inputs: Sequence[torch.Tensor]
+    ) -> None:
+        """Of what is drawn from one set or another, as far as the same weights take it in."""
+        weights = sum(self._tensors.parameter_bit(tensor) for tensor in inputs)
+        if len(self._scales) >= _MOST_LINES and (where, weights) not in self._scales:
+            return
+        scale = self._scales.setdefault((where, weights), _Scale())
+        step = self._course.steps
+        values = data if data.dtype is torch.float64 else data.float()
+        found = torch.stack([values.var(0, correction=0).mean().sqrt(), values.mean()])
+
+        def look(numbers: Sequence[torch.Tensor]) -> None:
+            if scale.look(_Spread(step, *numbers[0].tolist())) and not layer.normalised:
+                self._tell_turned(layer, where, scale)
+
+        self._late_values.ask(self, [found], look)
+
+    def _tell_turned(self, layer: _Layer, where: Place | None, scale: _Scale) -> None:
+        self.emit(
+            InputScaleTurned(
+                step=self._course.steps,
+                location=locate(layer.root or where),
+                applied_at=locate(where),
+                operation=layer.operation,
+                name=layer.name,
+                shape=layer.shape,
+                since=scale.since[0].step,
+                looks=len(scale.since),
+                before=len(scale.before),
+                spread=scale.since[0].spread,
+                spread_before=median(each.spread for each in scale.before),
+                mean=scale.since[0].mean,
+                mean_before=median(each.mean for each in scale.before),
+                made_at=locate(layer.made_at),
+            )
+        )
 
     def _is_data(self, tensor: torch.Tensor) -> bool:
         """Values of the program that nothing which learns has worked on, as numbers rather than as indices."""

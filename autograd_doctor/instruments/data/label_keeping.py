@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events.data import LabelsLost
+from autograd_doctor.events.data import LabelsLost, SamplesMetAgain
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.data.sample_overlap import RowsSeen, SampleOverlap
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -31,7 +31,7 @@ class LabelKeeping(Instrument):
     """Listens to the first loss of a step at each line, in full steps, that compares as many targets as a module was
     given samples. Targets that were computed from parameters are not followed."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (LabelsLost,)
+    emits: ClassVar[tuple[type[Event], ...]] = (LabelsLost, SamplesMetAgain)
 
     def __init__(self, site: Site, course: Course, rows: SampleOverlap, tensors: Tensors) -> None:
         super().__init__(site)
@@ -49,6 +49,9 @@ class LabelKeeping(Instrument):
 
     def finish(self) -> None:
         for (module, place), (kept, name) in self._lines.items():
+            if kept.same + kept.others >= _AGAIN:
+                step, where = self._course.steps, locate(place)
+                self.emit(SamplesMetAgain(step=step, module=module, location=where, kept=kept.same, others=kept.others))
             if kept.is_lost(before=_BEFORE, again=_AGAIN, steps=_STEPS):
                 self.emit(
                     LabelsLost(

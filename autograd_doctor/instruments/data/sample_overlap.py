@@ -30,6 +30,7 @@ from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import is_spoiled
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.variation import Variation
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -178,6 +179,7 @@ class _Alike:
     from_data: bool = False
     read: bool = False
     found: list[set[Sample]] = field(default_factory=list)
+    variation: Variation[tuple[Sample, ...]] = field(default_factory=Variation)
 
     @property
     def differ(self) -> bool:
@@ -188,8 +190,11 @@ class _Alike:
         return self.from_data or self.read
 
     def goes_with(self, other: _Alike) -> bool:
-        """Whether another line was given data that tell their samples apart while this one was in use."""
-        return other.differ and other.is_data and other.first <= self.step and self.first <= other.step
+        """Whether another line was given data that tell their samples apart while this one was in use; if its own had
+        done so before, since then."""
+        since = self.variation.since if self.differ else self.first
+        differ = other.differ and not other.variation.has_ended
+        return differ and other.is_data and other.first <= self.step and since <= other.step
 
 
 class SampleOverlap(Instrument):
@@ -356,7 +361,10 @@ class SampleOverlap(Instrument):
             alike = self._alike[line] = _Alike(name, list(data[0].shape), first, made_at=made_at, found=found)
         alike.steps += alike.step != self._course.steps
         alike.step = self._course.steps
-        if len(alike.found) != len(data) or alike.differ:
+        if len(alike.found) != len(data):
+            return
+        if alike.differ:
+            self._follow(alike, data)
             return
         only_read = is_all and all(
             self._is_read(tensor) and tensor.is_floating_point() and len(tensor) > 1 for tensor in data
@@ -368,8 +376,18 @@ class SampleOverlap(Instrument):
         alike.read |= only_read
         alike.samples += data[0].shape[0]
         if all(len(samples) == 1 for samples in alike.found) and data[0].numel():
-            values = data[0][0].reshape(-1)
-            alike.value = float(values[0]) if bool((values == values[0]).all()) else None
+            alike.value = _one_value(data[0])
+
+    def _follow(self, alike: _Alike, data: list[torch.Tensor]) -> None:
+        """Whether samples that differed are all the same by now."""
+        keys = [row_keys(tensor) for tensor in data]
+        rows = [each for each in keys if each]
+        one = tuple(each[0] for each in rows) if all(len(set(each)) == 1 for each in rows) else None
+        samples = min(map(len, rows)) if len(rows) == len(data) else 0
+        origin = self._sources.origin_of(data[0]) or ("read" if self._is_read(data[0]) else None)
+        alike.variation.look(self._course.steps, one, samples, origin)
+        if one is not None:
+            alike.value = _one_value(data[0])
 
     # --------------------------------------------------------------------------------------------------- evaluation
 
@@ -442,22 +460,30 @@ class SampleOverlap(Instrument):
                     self._tell(module, found, len(samples), len(shared), again)
         for (module, where), alike in self._alike.items():
             told_apart_by = {number for (number, _), other in self._alike.items() if alike.goes_with(other)}
-            if alike.is_data and alike.found and not alike.differ and module not in told_apart_by:
-                self.emit(
-                    InputsAlike(
-                        step=self._course.steps,
-                        module=module,
-                        location=locate(where),
-                        name=alike.name,
-                        shape=alike.shape,
-                        steps=alike.steps,
-                        samples=alike.samples,
-                        constant=alike.value,
-                        read=not alike.from_data,
-                        made_at=locate(alike.made_at),
-                        beside=bool(told_apart_by),
-                    )
-                )
+            are_alike = alike.variation.has_ended if alike.differ else bool(alike.found)
+            if alike.is_data and are_alike and module not in told_apart_by:
+                self._tell_alike(module, where, alike, beside=bool(told_apart_by))
+
+    def _tell_alike(self, module: int, where: Place | None, alike: _Alike, *, beside: bool) -> None:
+        late = alike.variation if alike.differ else None
+        self.emit(
+            InputsAlike(
+                step=self._course.steps,
+                module=module,
+                location=locate(where),
+                name=alike.name,
+                shape=alike.shape,
+                steps=late.steps if late else alike.steps,
+                samples=late.samples if late else alike.samples,
+                constant=alike.value,
+                read=not alike.from_data,
+                made_at=locate(alike.made_at),
+                beside=beside,
+                since=late.since if late else 0,
+                varied=late.varied if late else 0,
+                same_source=late.same_origin if late else False,
+            )
+        )
 
     def _tell(self, module: int, found: _Evaluation, evaluated: int, shared: int, again: int) -> None:
         training = found.training
@@ -482,6 +508,12 @@ class SampleOverlap(Instrument):
                 alike=training.again / training.drawn if training.drawn else 0.0,
             )
         )
+
+
+def _one_value(data: torch.Tensor) -> float | None:
+    """What all values of its first sample are, None where they differ."""
+    values = data[0].reshape(-1)
+    return float(values[0]) if bool((values == values[0]).all()) else None
 
 
 def _line(module: int, evaluation: _Evaluation) -> _Line:

@@ -29,6 +29,7 @@ from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.variation import Variation
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -86,6 +87,7 @@ class _Targets:
     source: Source | None = None
     made_of: int = 0
     order: list[_Rows] = field(default_factory=list)
+    variation: Variation[tuple[float, ...]] = field(default_factory=Variation)
     told: int = 0
 
     @property
@@ -189,9 +191,14 @@ class Targets(Instrument):
         self._source(known, target, is_new=is_new)
         ignored, values = arguments.get("ignore_index", IGNORED), target.detach().reshape(-1)
         values = values.clone() if is_remote(values) else values
+        step = self._course.steps
+        origin = self._sources.origin_of(target)
 
         def look(found: Sequence[torch.Tensor]) -> None:
             self._values(known, found[0], ignored, is_new=is_new)
+            samples = found[0].reshape(rows, -1) if rows else found[0].reshape(1, -1)
+            is_one = bool((samples == samples[0]).all())
+            known.variation.look(step, tuple(samples[0, :_FEW].tolist()) if is_one else None, len(samples), origin)
             if known.steps >= max(_FIRST_TOLD, 2 * known.told) and is_new:
                 self._tell(known)
 
@@ -260,6 +267,8 @@ class Targets(Instrument):
         known.told = known.steps
         source, found = known.source, clustering([batch for batch in known.by_step if batch])
         drawn = source is not None and source.kind == "drawn"
+        variation = known.variation
+        has_ended = variation.has_ended and variation.same_origin
         begins = self._sources.built_at.get(source.number) if source and drawn else source and source.place
         self.emit(
             TargetsSeen(
@@ -291,6 +300,12 @@ class Targets(Instrument):
                 clustered=found.share,
                 deviations=found.deviations,
                 made_of=numbers_in(known.made_of),
+                varied=variation.varied,
+                varied_at=variation.varied_at,
+                alike=_one_value(variation) if has_ended else None,
+                alike_since=variation.since,
+                alike_steps=variation.steps,
+                alike_elements=variation.samples,
             )
         )
 
@@ -304,6 +319,12 @@ def _counted(target: torch.Tensor) -> Counter[Any]:
     """How often each value occurs."""
     values, counts = torch.unique(target, return_counts=True)
     return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+
+
+def _one_value(variation: Variation[tuple[float, ...]]) -> float | None:
+    """What all values of a target are since they do not differ any more."""
+    values = set(variation.one or ())
+    return float(values.pop()) if len(values) == 1 else None
 
 
 def _is_weighted(arguments: dict[str, Any]) -> bool:

@@ -234,6 +234,7 @@ class EvaluationTrials(Instrument):
             inference=found.inference,
             differs=found.differs,
             location=tried.switch or locate(tried.where),
+            called=locate(tried.where),
             met=locate(where),
             by=by,
         )

@@ -35,7 +35,7 @@ from autograd_doctor.signals.signal import Signal
 _MOST_TOLD = 400
 """Iterations, which is more than a median needs."""
 _MOST_STEPS = 8
-"""Of other optimizers, or at other lines, before another one marks where an iteration ends."""
+"""Of another optimizer, or at another line, before it marks where an iteration ends; each parameter may have one."""
 
 _WHOLE = frozenset({"forward", "no-grad forward", "evaluation", "backward"})
 _WITHIN_LOSS = frozenset({"loss", "zeroing", "transfer", "synchronisation"})
@@ -116,7 +116,7 @@ class IterationTimes(Instrument):
         self._now = Iteration()
         self._ended: Iteration | None = None
         self._ends_with: tuple[Place | None, int] | None = None
-        self._others = 0
+        self._others: Counter[tuple[Place | None, int]] = Counter()
         self._steps = 0
         self.count = 0
         self._done: Counter[Activity] = Counter()
@@ -321,10 +321,11 @@ class IterationTimes(Instrument):
     def _end_iteration(self, step: tuple[Place | None, int]) -> None:
         self._now.recorded |= self._detail.full
         if self._ends_with is not None and step != self._ends_with:
-            self._others += 1
-            if self._others <= _MOST_STEPS:
+            self._others[step] += 1
+            if self._others[step] <= _MOST_STEPS:
                 return
-        is_first, self._ends_with, self._others = step != self._ends_with, step, 0
+        is_first, self._ends_with = step != self._ends_with, step
+        self._others.clear()
         if is_first or not self._now.split:  # the whole is over when all is done
             self._clock.counting(wait_for_accelerator)
             self._credit()

@@ -74,6 +74,8 @@ class Sources(Instrument):
         self._views: dict[int, list[Source]] = {}
         """Of tensors that parts were cut from, those that leave samples out, with their places."""
         self._subsets: IdentityTable[Place | None] = IdentityTable()
+        self._sets = Numbers()
+        self._set_of: dict[int, int] = {}
         self.loaders = Numbers()
         self.names: dict[int, str] = {}
         self.built_at: dict[int, Place | None] = {}
@@ -145,6 +147,13 @@ class Sources(Instrument):
         made = self._tensors.get(tensor)
         return than.since > 0 and (made is None or made.order < than.since)
 
+    def origin_of(self, tensor: torch.Tensor) -> tuple[str, int] | None:
+        """What tells the data apart that a tensor is a part of: a data set has one, whichever loader draws from it."""
+        for source in self.of(tensor):
+            is_drawn = source.kind == "drawn"
+            return source.kind, self._set_of.get(source.number, -1) if is_drawn else self.base_of(source.number)
+        return None
+
     def shown(self, tensor: torch.Tensor) -> Source | None:
         """The rows that a view shows of the tensor that it is a view of, in whatever shape, with their place."""
         part = self._slice(tensor, reshaped=True)
@@ -170,6 +179,9 @@ class Sources(Instrument):
         number = self.loaders.number(began.loader)
         if number not in self.names:
             self.names[number] = variable_name(began.loader)
+            dataset: Any = began.loader.dataset
+            # A list cannot be referred to without being kept alive.
+            self._set_of[number] = self._sets.number(dataset if type(dataset).__weakrefoffset__ else began.loader)
         if type(began.loader.sampler) is SequentialSampler and type(began.loader.batch_sampler) is BatchSampler:
             self.in_order.add(number)
         self._iterators.put(began.iterator, Source("drawn", number, samples(began.loader)))

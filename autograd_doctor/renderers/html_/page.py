@@ -17,8 +17,10 @@ from markupsafe import Markup, escape
 
 from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers import Earlier, Part, remarks
+from autograd_doctor.renderers.changes import outcome as outcome_of_changes
 from autograd_doctor.renderers.frames import frames
 from autograd_doctor.renderers.full import seen
+from autograd_doctor.renderers.html_.change_shown import HEIGHT, WIDTH, change_of
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
 from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
@@ -115,7 +117,12 @@ def _body(report: Report, earlier: Earlier | None, at: str = "") -> Markup:
             findings=[_finding(finding, report) for finding in report.findings],
             earlier=(earlier.name, summary(earlier.report)) if earlier else None,
             became=list(became(report, earlier.report)) if earlier else [],
-            remarks=[row for row in remarks.remarks(report) if row[0] not in _ELSEWHERE],
+            remarks=[
+                *outcome_of_changes(report),
+                *(row for row in remarks.remarks(report) if row[0] not in _ELSEWHERE),
+            ],
+            width=WIDTH,
+            height=HEIGHT,
             coverage=list(_coverage(report)),
             unreached=_unreached(report.run),
             skipped=_skipped(report),
@@ -162,6 +169,7 @@ def _finding(finding: ReportedFinding, report: Report) -> dict[str, Any]:
         "evidence": [measured(name, value) for name, value in finding.evidence.items()],
         "subject": remarks.subject_of(finding),
         "doubts": list(remarks.doubts(finding, report.run)),
+        "change": change_of(finding, report),
     }
 
 
@@ -205,6 +213,12 @@ def _short(count: float) -> str:
             break
         count /= 1000
     return f"{count:,.0f}" if not unit else f"{count:.3g} {unit}"
+
+
+def _remarks(report: Report) -> Iterator[tuple[str, str]]:
+    """What came of changes, and what is said of the run that no section of its own tells."""
+    yield from outcome_of_changes(report)
+    yield from (row for row in remarks.remarks(report) if row[0] not in _ELSEWHERE)
 
 
 def _coverage(report: Report) -> Iterator[tuple[bool, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.cycle import AverageWeighed, SpectralVectorsOff, TrainedAveraged
+from autograd_doctor.events.cycle import AverageWeighed, EvaluatedWeightsKept, SpectralVectorsOff, TrainedAveraged
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -26,6 +26,40 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _turned_round(trace, turned)
     for event in trace.of(SpectralVectorsOff):
         yield _unit_vectors(trace, event)
+    for kept in trace.of(EvaluatedWeightsKept):
+        follows = _follows(trace, set(kept.parameters), tunables["rounding"])
+        if kept.times >= tunables["steps"] and follows is not None:
+            yield _left_in(trace, kept, follows)
+
+
+def _follows(trace: Trace, parameters: set[int], rounding: float) -> AverageWeighed | None:
+    """An average of these that is brought up to date in each step, and not just before it takes the place of them."""
+    found = {
+        event.step: event
+        for event in trace.of(AverageWeighed)
+        if parameters & set(event.parameters) and event.own > event.new > 0 and not _is_off(event, rounding)
+    }
+    return next((event for step, event in found.items() if step + 1 in found), None)
+
+
+def _left_in(trace: Trace, event: EvaluatedWeightsKept, average: AverageWeighed) -> Finding:
+    """A hint: there are methods that begin anew from the average of an epoch."""
+    name = trace.module_name(event.module)
+    return RULE.finding(
+        f"`{name}` was evaluated {event.times} times with weights that were written since the last step, and training "
+        "went on from them, beside an average of its weights that follows them step by step: if that was put in to be "
+        "evaluated, what the last steps have learned is gone each time",
+        subject=name,
+        location=event.location,
+        severity="info",
+        confidence="low",
+        help="keep the weights before the average takes their place, and put them back after the evaluation; or "
+        "evaluate a copy of the model that holds the average",
+        evidence={"times": event.times, "evaluations": event.evaluations, "kept": average.own, "added": average.new},
+        related=elsewhere("the average is brought up to date here", average.location, event.location),
+        step_first=event.step,
+        parameters=event.parameters,
+    )
 
 
 def _unit_vectors(trace: Trace, event: SpectralVectorsOff) -> Finding:
@@ -225,7 +259,8 @@ RULE = Rule(
     "in an earlier step: how much of what was there stays, and how much of a trained parameter is added. And the same "
     "the other way round: averages written into trained parameters, of these and of a model that runs beside them "
     "without gradients and never changes. Also modules that are evaluated with vectors of a spectral norm that are no "
-    "unit vectors.",
+    "unit vectors; and, as a hint, those whose weights are written before each evaluation and trained on afterwards, "
+    "beside an average that follows them.",
     why="An exponential moving average keeps a share of itself and takes the rest from the new weights. With a sign "
     "turned it runs away from them; with shares that do not add up to 1 it settles at a multiple of them. Whatever is "
     "evaluated, or taken as a target, is not the model that was trained.",
@@ -233,7 +268,7 @@ RULE = Rule(
     fine="Sums of weights that are divided by their number later, and copies. Trained weights that are drawn to values "
     "which no model uses meanwhile, or which follow them. Only an `info` where something had been learned before: "
     "weights may be held near a copy of those that they began with.",
-    needs=(AverageWeighed, ForwardRan, SpectralVectorsOff, TrainedAveraged),
+    needs=(AverageWeighed, EvaluatedWeightsKept, ForwardRan, SpectralVectorsOff, TrainedAveraged),
     examine=examine,
     bad=(bad, bad_weights_of_two_decays),
     good=(good, good_sum_of_snapshots),

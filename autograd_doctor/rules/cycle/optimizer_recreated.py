@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from autograd_doctor.events.cycle import StateRenewed, StateUnused
+from autograd_doctor.events.cycle import StateRenewed, StateUnused, WeightsDrawnAnew
 from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
@@ -32,6 +32,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _replaced(trace, event)
     for events in _renewed_in_each_step(trace, tunables["renewed_steps"]):
         yield _renewed(trace, events)
+    for drawn in _drawn_again_and_again(trace, tunables):
+        yield _drawn_anew(trace, drawn)
+
+
+def _drawn_again_and_again(trace: Trace, tunables: Tunables) -> Iterator[list[WeightsDrawnAnew]]:
+    """Of each optimizer and line the initialisations of the same weights, if they are as frequent as a slip.
+
+    Where all that an optimizer teaches begins anew, and its state too, it is another trial; where others step
+    meanwhile, it is an inner loop.
+    """
+    lines: dict[tuple[int, Location | None], list[WeightsDrawnAnew]] = {}
+    for event in trace.of(WeightsDrawnAnew):
+        lines.setdefault((event.optimizer, event.location), []).append(event)
+    for (optimizer, _), events in lines.items():
+        longest = tunables["longest_life" if len(events) < tunables["many_rebuilds"] else "longest_of_many"]
+        is_often = len(events) >= tunables["minimum_rebuilds"] and max(event.steps for event in events) <= longest
+        is_whole = any(len(event.parameters) == event.of for event in events)
+        others = any(step.optimizer != optimizer for step in trace.steps if events[0].step <= step.step)
+        if is_often and not (is_whole and (others or not all(event.keeps_state for event in events))):
+            yield events
 
 
 def _renewed_in_each_step(trace: Trace, fewest: float) -> Iterator[list[StateRenewed]]:
@@ -105,6 +125,32 @@ def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int]) -> Fi
         evidence={"builds": len(builds), "longest_life": longest, "parameters": len(parameters)},
         step_first=ordinal(first),
         step_count=sum(lives),
+        parameters=parameters,
+    )
+
+
+def _drawn_anew(trace: Trace, events: list[WeightsDrawnAnew]) -> Finding:
+    """A hint where only a part begins anew: it may have another task each time."""
+    first, name = events[0], trace.optimizer_name(events[0].optimizer)
+    parameters = sorted({parameter for event in events for parameter in event.parameters})
+    is_whole = all(len(event.parameters) == event.of for event in events)
+    lives = [event.steps for event in events]
+    each = f"{min(lives)} to {max(lives)}" if min(lives) < max(lives) else f"{max(lives)}"
+    state = (
+        f", and `{name}` keeps its averages of their gradients" if all(event.keeps_state for event in events) else ""
+    )
+    return RULE.finding(
+        f"{trace.parameter_names(parameters)} {'was' if len(parameters) == 1 else 'were'} initialised again "
+        f"{len(events)} times, after {each} steps: what was learned there is lost each time{state}",
+        subject=trace.parameter_names(parameters),
+        location=first.location,
+        severity="warning" if is_whole else "info",
+        confidence="medium" if is_whole else "low",
+        help="initialise weights once, where the model is built; for a fresh start, build model and optimizer anew",
+        evidence={"times": len(events), "longest_life": max(lives), "parameters": len(parameters)},
+        related=related(("stepped by the optimizer built here", trace.optimizers[first.optimizer].location)),
+        step_first=ordinal(first),
+        step_count=events[-1].step - first.step + 1,
         parameters=parameters,
     )
 
@@ -301,7 +347,8 @@ RULE = Rule(
         "times (or for one pass over a loader) before the next one took its place. Optimizers that were given a "
         "state and never step, while a new one with the same settings steps the same parameters from none. And "
         "averages in the state of the program's own optimizers that hold nothing but the gradient of the last step, "
-        "times 1 - decay."
+        "times 1 - decay. Or weights that are initialised again, after a few steps each time, while one and the same "
+        "optimizer goes on to step them."
     ),
     why=(
         "Momentum and second moments start from zero each time. Adam's first steps move every weight by the full "
@@ -314,9 +361,13 @@ RULE = Rule(
         "meta-learning or a federated client (over a copy, or over weights put in place for it), handing its state on "
         "to the next one, and plain gradient descent, which has no state to lose. A state that was loaded beside an "
         "optimizer of another kind or with other settings, as for a stage that tunes. States that are no averages, as "
-        "the gradient of the last step."
+        "the gradient of the last step. Weights that are initialised together with the state of their optimizer, or as "
+        "those of an inner loop; a part of a model may begin anew for other tasks, and is an `info`."
     ),
-    needs=(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed, StateUnused),
+    needs=(
+        *(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed, StateUnused),
+        WeightsDrawnAnew,
+    ),
     examine=examine,
     bad=(bad, bad_every_epoch, bad_after_its_state_was_loaded),
     good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),

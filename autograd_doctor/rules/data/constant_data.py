@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import InputsAlike, TargetsSeen
+from autograd_doctor.events.data import InputsAlike, SamplesMetAgain, TargetsSeen
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.operations import ADDING, CATALOGUE, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.tape import Op, Tape, Value, numbers_in
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
@@ -24,7 +24,15 @@ _GROWING = frozenset(
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     targets = latest_targets(trace)
     enough = tunables["steps"], tunables["samples"]
-    alike = [event for event in trace.of(InputsAlike) if event.steps >= enough[0] and event.samples >= enough[1]]
+    found = [event for event in trace.of(InputsAlike) if event.steps >= enough[0] and event.samples >= enough[1]]
+    alike = [event for event in found if not event.since]
+    late = list(filter(None, (_late_inputs(trace, event, targets, tunables) for event in found if event.since)))
+    yield from late
+    relabelled = {event.location for event in trace.of(SamplesMetAgain) if event.others >= tunables["samples"]}
+    turned = (
+        event for event in targets if not late and event.location in relabelled and _turns_constant(event, tunables)
+    )
+    yield from map(_late_targets, turned)
     varies = any(not _is_constant(event) for event in targets) or _compares_with_data(trace)
     if varies:
         has_labels = any(event.class_count > 1 and not event.weighted for event in targets)
@@ -52,6 +60,17 @@ def _value(event: TargetsSeen) -> object:
 
 def _is_constant(event: TargetsSeen) -> bool:
     return _value(event) is not None
+
+
+def _turns_constant(event: TargetsSeen, tunables: Tunables) -> bool:
+    """Whether the targets of one source differ at first and are all the same since, for longer than a pass takes: in a
+    set that is sorted the last ones may well be of one class.
+    """
+    steps = event.step - event.alike_since
+    is_enough = event.alike_steps >= tunables["steps"] and event.alike_elements >= tunables["samples"]
+    is_pass = event.alike_steps > 0 and steps * event.alike_elements / event.alike_steps > event.rows
+    has_varied = event.varied >= tunables["varied"]
+    return event.alike is not None and event.alike != event.ignore_index and is_enough and is_pass and has_varied
 
 
 def _compares_with_data(trace: Trace) -> bool:
@@ -120,6 +139,61 @@ def _inputs(trace: Trace, event: InputsAlike) -> Finding:
         related=(Related("they were made here", event.made_at),) if event.made_at not in (None, event.location) else (),
         step_first=1,
         step_count=event.steps,
+    )
+
+
+def _late_inputs(trace: Trace, event: InputsAlike, targets: list[TargetsSeen], tunables: Tunables) -> Finding | None:
+    """An error where targets from data still differ: nothing is left to tell them by. Otherwise a batch may be copies
+    of one sample on purpose, unless that is one value all over.
+    """
+    what = "" if event.constant is None else f": {event.constant:g} all over"
+    differ = any(target.source and target.varied_at > event.since for target in targets)
+    is_sure = differ and not event.beside
+    if not event.same_source or event.varied < tunables["varied"] or not (differ or event.constant is not None):
+        return None
+    return RULE.finding(
+        f"from step {event.since + 1} on, `{trace.module_name(event.module)}` was trained on "
+        f"{plural(event.samples, 'sample')} in {plural(event.steps, 'step')} that were looked at, and all were the "
+        f"same to the bit{what}{', while the targets differ' if differ else ''}; before, samples differed in each of "
+        f"{plural(event.varied, 'batch')}",
+        subject=event.name or "inputs",
+        location=event.location,
+        severity="error" if is_sure else "warning",
+        confidence="high" if is_sure else "medium",
+        help="look for what writes to the data, or reads past their end, between the two: a buffer that a cache keeps "
+        "and that is written over, an array that is changed in place, a stream that has run dry",
+        evidence={
+            "steps": event.steps,
+            "samples": event.samples,
+            "batches_before": event.varied,
+            "shape": shape(event.shape),
+            "value": "not one value" if event.constant is None else event.constant,
+        },
+        related=(Related("they were made here", event.made_at),) if event.made_at not in (None, event.location) else (),
+        step_first=event.since + 1,
+        step_count=event.steps,
+    )
+
+
+def _late_targets(event: TargetsSeen) -> Finding:
+    name = f"`{event.name}`" if event.name else "the targets"
+    return RULE.finding(
+        f"from step {event.alike_since + 1} on, all {plural(event.alike_elements, 'target')} in {name} that were seen "
+        f"in {plural(event.alike_steps, 'step')} are {event.alike:g}; before, they differed in each of "
+        f"{plural(event.varied, 'batch')} from the same data",
+        subject=event.name or "targets",
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="look for what writes to the targets between the two",
+        evidence={
+            "targets": event.alike_elements,
+            "steps": event.alike_steps,
+            "batches_before": event.varied,
+            "value": event.alike if event.alike is not None else "",
+        },
+        step_first=event.alike_since + 1,
+        step_count=event.alike_steps,
     )
 
 
@@ -269,7 +343,8 @@ RULE = Rule(
     severity="error",
     title="all samples, or all targets, are the same",
     observes="Inputs from a loader, a tensor or arrays that are the same for all samples, to the bit, while targets "
-    "differ; or targets from a loader or a tensor that are all of one class or value.",
+    "differ; or targets from a loader or a tensor that are all of one class or value. From the start, or from some "
+    "step on, after batches of samples that differ.",
     why="There is nothing to tell samples apart by, or nothing to tell apart: the model learns a constant, and its "
     "loss looks as if it had converged.",
     fix="Repair how data are read.",
@@ -278,13 +353,14 @@ RULE = Rule(
     "same module is given beside others that differ, as an instruction before each text; beside another module that "
     "tells the samples apart, they are a warning. Zeros that residuals are compared with, where data are a part of the "
     "residual.",
-    needs=(InputsAlike, LossSignSeen, TapeSealed, TargetsSeen),
+    needs=(InputsAlike, LossSignSeen, SamplesMetAgain, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),
     bad=(bad, bad_targets, bad_second_stage),
     good=(good, good_first_class_is_the_positive_one, good_one_domain_per_loader),
     tunables={
         "steps": Tunable(4, "fewest steps with the same inputs, or targets", "chosen: fewer may be alike by chance"),
+        "varied": Tunable(3, "fewest batches of samples that differ, before those that do not", NO_BEGINNING),
         "samples": Tunable(32, "fewest samples that were the same", "chosen: fewer may be alike by chance"),
     },
     about="data",

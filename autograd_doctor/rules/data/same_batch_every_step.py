@@ -22,6 +22,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.how == "new pass":
             if not _goes_on_elsewhere(trace, event):
                 yield _new_pass(trace, event)
+        elif event.how == "used up":
+            yield _used_up(event)
         elif not event.rest_used and event.samples <= event.of * _share(trace, tunables):
             yield _same_slice(trace, event)
 
@@ -47,6 +49,20 @@ def _new_pass(trace: Trace, event: BatchRepeated) -> Finding:
         so_far=not has_ended(trace),
         help="go on with one pass, `for batch in loader:`, or make the iterator once, outside the loop, and a new one "
         "when it is exhausted; shuffle, so that no pass begins like the other",
+        evidence=_evidence(event),
+        step_first=event.since + 1,
+        step_count=event.steps,
+    )
+
+
+def _used_up(event: BatchRepeated) -> Finding:
+    loader = f"`{event.name}`" if event.name else "a `DataLoader`"
+    return RULE.finding(
+        f"{event.steps} training steps in a row asked an iterator over {loader} for another batch when it had no more, "
+        f"and trained on one that it had given before: {plural(event.samples, 'sample')} of {event.of:,}",
+        subject=event.name or "DataLoader",
+        location=event.location,
+        help="make a new iterator when this one is used up: `for epoch in range(epochs): for batch in loader:`",
         evidence=_evidence(event),
         step_first=event.since + 1,
         step_count=event.steps,
@@ -212,7 +228,7 @@ RULE = Rule(
     title="every training step saw the same batch, though there is more data",
     observes="Training steps that each begin a new pass over a loader and draw its first batch, the same to the bit; "
     "or that call a module with the same slice of a tensor, or rows of the same indices, taken anew, while its other "
-    "rows are never used.",
+    "rows are never used; or that each ask an iterator that is used up for another batch, and go on with an old one.",
     why="The model sees a handful of samples, learns them by heart, and its loss on them looks splendid.",
     fix="Go on with a pass instead of beginning a new one, and let indices advance.",
     fine="One batch that is fetched once, a data set of one batch, full-batch training, passes that shuffle, and "

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import hypot
 
-from autograd_doctor.events.data import FirstLayerFed
+from autograd_doctor.events.data import FirstLayerFed, InputScaleTurned
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import shape
+from autograd_doctor.wording import plural, shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -18,6 +18,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if hypot(event.mean, event.deviation) > tunables["scale"] and event.location not in told:
             told.add(event.location)
             yield _finding(event)
+    for turned in trace.of(InputScaleTurned):
+        factor = turned.spread / turned.spread_before
+        if max(factor, 1 / factor) >= tunables["factor"] and turned.location not in told:
+            told.add(turned.location)
+            yield _turned(turned, factor)
 
 
 def _finding(event: FirstLayerFed) -> Finding:
@@ -40,6 +45,31 @@ def _finding(event: FirstLayerFed) -> Finding:
         },
         related=tuple(Related(text, place) for text, place in places.items() if place not in (None, event.location)),
         step_first=event.step + 1,
+    )
+
+
+def _turned(event: InputScaleTurned, factor: float) -> Finding:
+    name = f"`{event.name}`" if event.name else "its input"
+    places = {"the first layer that takes them in": event.applied_at, "the data were made here": event.made_at}
+    return RULE.finding(
+        f"from step {event.since + 1} on, the samples of {name}, which goes into the first layer, `{event.operation}`, "
+        f"differ {f'{factor:,.0f} times more' if factor > 1 else f'{1 / factor:,.0f} times less'} than in the "
+        f"{plural(event.before, 'step')} that were looked at before: their standard deviation is {event.spread:.4g}, "
+        f"after {event.spread_before:.4g}, and their mean {event.mean:.4g}, after {event.mean_before:.4g}",
+        subject=event.name or event.operation,
+        location=event.location,
+        confidence="medium",
+        help="scale the data once, before the first epoch, and keep what was scaled under a name of its own, so that "
+        "nothing scales it again or takes it back",
+        evidence={
+            "standard_deviation": event.spread,
+            "standard_deviation_before": event.spread_before,
+            "mean": event.mean,
+            "mean_before": event.mean_before,
+            "operation": event.operation,
+        },
+        related=tuple(Related(text, place) for text, place in places.items() if place not in (None, event.location)),
+        step_first=event.since + 1,
     )
 
 
@@ -137,14 +167,16 @@ RULE = Rule(
     severity="warning",
     title="the first layer takes in values far from the scale of 1",
     observes="Mean, standard deviation and range of the data where they first meet weights, in two steps, and whether "
-    "a normalisation takes the outcome over.",
+    "a normalisation takes the outcome over. And how far the samples of a batch lie apart there: of one scale at "
+    "first, and of another, by a large factor, from one look to the next and since then.",
     why="Initial weights and common learning rates are made for features of a mean near 0 and a deviation near 1. With "
     "pixels to 255, prices or time stamps the first layer saturates or its gradients explode, and the rate that keeps "
     "it stable is too small for the rest.",
     fix="Standardise the features with the numbers of the training data, or put a normalisation layer first.",
-    fine="Indices of embeddings, a normalisation directly before or after the first layer, single large features.",
-    folds=("AD410", "AD606"),
-    needs=(FirstLayerFed,),
+    fine="Indices of embeddings, a normalisation directly before or after the first layer, single large features, and "
+    "data whose scale changes little by little, or from batch to batch.",
+    folds=("AD408", "AD410", "AD606"),
+    needs=(FirstLayerFed, InputScaleTurned),
     examine=examine,
     bad=(bad, bad_columns),
     good=(good, good_normalisation_inside, good_indices_and_one_large_feature),
@@ -153,7 +185,13 @@ RULE = Rule(
             50.0,
             "root of the mean square of an input, above which its scale is far from 1",
             "chosen: it is 147 for pixels up to 255, and 1 for standardised features",
-        )
+        ),
+        "factor": Tunable(
+            30.0,
+            "by how much the spread of samples must change, from one step that is looked at to the next",
+            "chosen: pixels that are divided by 255 once more, or no longer, are far beyond; lessons that grow harder "
+            "make steps of ten",
+        ),
     },
     about="data",
 )

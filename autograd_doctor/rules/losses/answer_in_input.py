@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import LookAheadJudged, TargetsAhead
+from autograd_doctor.events.losses import LookAheadJudged, SeriesReadBackwards, TargetsAhead
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
@@ -22,6 +22,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, event, following)
         elif event.verdict == "copies" and same is not None and following is None:
             yield _copied(trace, event, same)
+    backwards = [event for event in trace.of(SeriesReadBackwards) if event.change >= tunables["change"]]
+    yield from (_backwards(trace, event) for event in {event.module: event for event in reversed(backwards)}.values())
     masked = [event for event in trace.of(TargetsAhead) if event.mask is not None]
     for first, *others in in_several_steps(trace, masked, lambda event: event.location, int(tunables["steps"])):
         verdicts = {event.verdict for event in trace.of(LookAheadJudged) if event.module == first.module}
@@ -44,6 +46,22 @@ def _masked_left_out(trace: Trace, event: TargetsAhead, steps: int, *, is_sure: 
         related=beside(event.location, ("the model is called here", event.called_at)),
         step_first=event.step + 1,
         step_count=steps,
+    )
+
+
+def _backwards(trace: Trace, event: SeriesReadBackwards) -> Finding:
+    name = trace.module_name(event.module)
+    return RULE.finding(
+        f"the targets are the values of the input, one position on, and `{name}` reads them backwards: with other "
+        f"values in the last place, what a copy returned for earlier ones changed by {event.change:.2g} of its size, "
+        "and with others in the first place nothing changed behind it",
+        subject=name,
+        location=event.location,
+        help="turn the causal mask round, so that each position sees those before it and none behind",
+        confidence="medium",
+        evidence={"change": event.change},
+        related=beside(event.location, ("the loss takes the next values for targets", event.compared_at)),
+        step_first=event.step + 1,
     )
 
 
@@ -254,14 +272,15 @@ RULE = Rule(
     observes="Whether the targets of a loss are the tokens that a model took in, one position further along, "
     "while what a copy of it returns for earlier positions changes with the last token. Or whether they are these "
     "very tokens: a model that reads them one after the other is given each token to predict it; or the loss ignores "
-    "just the places where the input holds one and the same token instead, and a copy sees the others.",
+    "just the places where the input holds one and the same token instead, and a copy sees the others. Of series of "
+    "numbers, whether a copy that is to predict the next value reads what comes later, and nothing that came before.",
     why="The loss falls to next to nothing, because the answer is copied rather than predicted; where there is no next "
     "token yet, as in generation, the model knows nothing.",
     fix="Mask what comes later in attention, let recurrent layers and convolutions run one way, and shift the targets "
     "against the input. Of masked tokens, let those count that were masked.",
     fine="Models of masked tokens, encoders with a decoder, autoencoders that make a summary of each sequence, and "
     "models that read both ways, with an output for each.",
-    needs=(BackwardRan, LookAheadJudged, ModuleSeen, TargetsAhead),
+    needs=(BackwardRan, LookAheadJudged, ModuleSeen, SeriesReadBackwards, TargetsAhead),
     examine=examine,
     bad=(bad, bad_both_ways, bad_not_shifted),
     good=(good, good_masked_tokens, good_autoencoder),

@@ -8,11 +8,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from autograd_doctor.events.data import TargetsSeen, WeightsLoaded
-from autograd_doctor.events.losses import LossSignSeen, ObjectiveMinimised
+from autograd_doctor.events.losses import LossSignSeen, ObjectiveMinimised, TermWeightTurned
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Course, is_contested
 from autograd_doctor.views.lines import beside, in_several_steps
@@ -38,6 +38,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lower = [event for event in trace.of(ObjectiveMinimised) if descends(trace, event.backward)]
     for found in in_several_steps(trace, lower, lambda event: event.location, tunables["minimum_bounds"]):
         yield _objective(found)
+    for turned in trace.of(TermWeightTurned):
+        if min(turned.looks, turned.before) >= tunables["looks"]:
+            yield _turned(turned)
 
 
 def _climbs(events: Sequence[LossSignSeen]) -> bool:
@@ -105,6 +108,29 @@ def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list
         step_first=course[0][0] + 1,
         step_count=len(course),
         parameters=parameters,
+    )
+
+
+def _turned(event: TermWeightTurned) -> Finding:
+    """A warning: a controller or a game may weigh a term by any number."""
+    term = f"`{event.operation}`" if event.operation else "a KL divergence"
+    return RULE.finding(
+        f"the weight of {term}, which is never below zero, fell from {event.first:.3g} to {event.last:.3g} in the "
+        f"steps that were looked at, and is below zero from step {event.since + 1} on: what was to be small is driven "
+        "up since then",
+        subject=event.operation or "divergence",
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="let the weight end at zero: `max(0.0, weight)`",
+        evidence={"weight_first": event.first, "weight_last": event.last, "steps": event.before + event.looks},
+        related=beside(
+            event.location,
+            ("the term is computed here", event.computed_at),
+            ("the loss goes backward here", event.backward_at),
+        ),
+        step_first=event.since + 1,
+        step_count=event.looks,
     )
 
 
@@ -243,16 +269,18 @@ RULE = Rule(
     observes="The root of a backward was the negative of a loss function of torch, or of the size of differences from "
     "data, up to constants, positive weights and penalties on parameters alone, or its optimizer climbs. The value "
     "fell as long as the run lasted, without slowing down, and nothing else taught the parameters. Or the lower of a "
-    "ratio times data and the same of a ratio kept near 1, which bounds a gain from below, was a term of the loss.",
+    "ratio times data and the same of a ratio kept near 1, which bounds a gain from below, was a term of the loss. Or "
+    "the weight of a term that is never below zero faded away, step by step, and went on falling below zero.",
     why="There is no lowest value to come to: the model is driven away from its targets, further in each step.",
     fix="Take the minus away, or `maximize=True` out of the optimizer.",
     fine="Log-likelihoods, policy gradients, critics and similarities, whose negatives have a lowest value or are no "
-    "such loss; adversaries, which something else holds back; costs, of which the higher of two is a term. It is a "
-    "warning where the loss cannot grow for ever, as the distance of unit vectors, and where a model that was loaded, "
-    "or that begins far below the loss of guessing, may be meant to forget.",
+    "such loss; adversaries, which something else holds back; costs, of which the higher of two is a term; weights of "
+    "constraints, and weights that go up and down, as those of a controller do. It is a warning where the loss cannot "
+    "grow for ever, as the distance of unit vectors, and where a model that was loaded, or that begins far below the "
+    "loss of guessing, may be meant to forget.",
     needs=(
         *(BackwardRan, LossSignSeen, ObjectiveMinimised, OptimizerBuilt, OptimizerStepped, ParameterSeen),
-        TargetsSeen,
+        *(TargetsSeen, TermWeightTurned),
         WeightsLoaded,
     ),
     examine=examine,
@@ -267,6 +295,7 @@ RULE = Rule(
             "share of its first slope that the loss still falls with at the end",
             "chosen: what comes near a limit has slowed down to less",
         ),
+        "looks": Tunable(3, "fewest steps with a weight on either side of zero", NO_BEGINNING),
         "minimum_bounds": Tunable(2, "fewest steps with such an objective", MORE_THAN_ONCE),
         "known": Tunable(
             0.5,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.losses import BootstrappedBesideMark, PredictionsLeftOut
-from autograd_doctor.findings import Evidence, Finding, Location
+from autograd_doctor.findings import Confidence, Evidence, Finding, Location, Severity
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
@@ -32,15 +32,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _unused(found: list[BootstrappedBesideMark], ones: int, values: int) -> Finding:
+    """Only a hint: what the zeros and ones mark was not seen."""
     return _finding(
         found,
         f"{_called(found)} adds a discounted prediction in all {found[0].values} rows, while a tensor of as many zeros "
-        f"and ones ({ones} of {values} are 1) that is made for the batch goes into nothing: where an episode has "
-        "ended, nothing comes after it",
-        "leave the prediction out where the episode ended: `reward + gamma * (1 - done) * prediction`; marks of a "
-        "limit of time alone are right to be left unused",
+        f"and ones ({ones} of {values} are 1) that is made for the batch goes into nothing: if it marks where an "
+        "episode has ended, nothing comes after that",
+        "if it is 1 where the episode ended, leave the prediction out there: `reward + gamma * (1 - done) * "
+        "prediction`; marks of a limit of time alone, and of anything else, are right to be left unused",
         ("these zeros and ones are used for nothing", found[0].mark_at),
         {"rows": found[0].values, "ones": ones, "seen": values},
+        severity="info",
+        confidence="low",
     )
 
 
@@ -86,6 +89,8 @@ def _finding(
     help: str,
     mark: tuple[str, Location | None],
     evidence: Evidence,
+    severity: Severity = "warning",
+    confidence: Confidence = "medium",
 ) -> Finding:
     event = found[0]
     compared = ("the prediction is compared with it here", event.compared_at)
@@ -93,7 +98,8 @@ def _finding(
         message,
         subject=event.name or "target",
         location=event.location,
-        confidence="medium",
+        severity=severity,
+        confidence=confidence,
         help=help,
         evidence=evidence,
         related=beside(event.location, mark, compared),
@@ -224,10 +230,10 @@ RULE = Rule(
     severity="warning",
     title="a target expects something after the end of an episode",
     observes="A regression target that is data plus a discounted prediction, and zeros and ones of as many rows that "
-    "were made in the same step and that no operation takes in, nor any others like them. Or such a target that holds "
-    "the prediction just where zeros and ones, which are used for nothing else, are 1, and they seldom are. Or one "
-    "that holds the prediction in some rows alone, whose next states are never met as those of other rows, while those "
-    "of the rows without one are.",
+    "were made in the same step and that no operation takes in, nor any others like them: only a hint, as what they "
+    "mark was not seen. Or such a target that holds the prediction just where zeros and ones, which are used for "
+    "nothing else, are 1, and they seldom are. Or one that holds the prediction in some rows alone, whose next states "
+    "are never met as those of other rows, while those of the rows without one are.",
     why="The value of a state after which nothing comes is zero. Where it is bootstrapped all the same, values grow "
     "towards those of an endless episode, 1 / (1 - gamma) times the reward, and all states look alike. Where it is "
     "bootstrapped there alone, no other state learns of what comes after it.",

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
+from math import exp, log
+from statistics import fmean, median
 
 from autograd_doctor.events.numerics import LossesFollowed, UpdatesMeasured
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
-from autograd_doctor.events.subjects import OptimizerBuilt
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterGroup
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves
-from autograd_doctor.views.magnitudes import Relative, against_the_first, relative_updates
+from autograd_doctor.views.magnitudes import (
+    Relative,
+    against_the_first,
+    collapse,
+    gradient_totals,
+    relative_updates,
+    root_of_numel,
+)
 from autograd_doctor.views.rates import known, rate_given
 from autograd_doctor.wording import plural
 
 _USUAL = 0.001
 _FAR_BELOW = 1e-3
 """Of the highest rate of all groups: rates that fall from layer to layer end at a hundredth, or a bit less."""
+_SEVERAL = 2
+"""Matrices: what passes through two that are next to nothing is nothing."""
+_FIRST = 3
+"""Losses that tell where it began."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -37,6 +49,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, optimizer, measured, ratio, f"{does}, which leaves them almost unchanged")
         elif beginning := _overshoots(trace, optimizer, measured, tunables):
             yield _of_beginning(trace, optimizer, measured[:beginning])
+        elif _decays_away(trace, optimizer, tunables):
+            yield _decayed(trace, optimizer, measured)
 
 
 def _of_groups(
@@ -85,6 +99,53 @@ def _is_higher(curve: Curve, steps: int) -> bool:
     return level is not None and curve.opening is not None and level > curve.opening
 
 
+def _decays_away(trace: Trace, optimizer: int, tunables: Tunables) -> bool:
+    """Whether the decay of weights has left next to nothing of several matrices, and no loss of theirs has fallen.
+
+    A network that shrinks and learns has its scale elsewhere, as in a normalisation.
+    """
+    left = collapse(trace, optimizer)
+    if len(left) < _SEVERAL or fmean(map(log, map(_above_zero, left.values()))) > log(tunables["left"]):
+        return False
+    built = trace.optimizers.get(optimizer)
+    decaying = [group for group in built.groups if group.weight_decay > 0] if built is not None else []
+    decayed = {parameter for group in decaying for parameter in group.parameters}
+    steps = trace.steps_by_optimizer[optimizer]
+    is_rate = all((group.lr or 0.0) * group.weight_decay * steps >= -log(tunables["left"]) for group in decaying)
+    is_cause = is_rate or all(_outweighs(trace, optimizer, group) for group in decaying)
+    return left.keys() <= decayed and is_cause and not _has_fallen(trace, optimizer, tunables["fallen"])
+
+
+def _above_zero(share: float) -> float:
+    return max(share, 1e-12)
+
+
+def _outweighs(trace: Trace, optimizer: int, group: ParameterGroup) -> bool:
+    """Whether what the decay adds to gradients was larger than most of them in the first step that was measured."""
+    weights = next((event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer), None)
+    norms = next((norms for _, number, _, norms in gradient_totals(trace) if number == optimizer), {})
+    sizes = dict(zip(weights.parameters, weights.weights, strict=True)) if weights is not None else {}
+    found = [
+        group.weight_decay * sizes[p] * root_of_numel(trace, p) > norms[p]
+        for p in group.parameters
+        if p in sizes and p in norms
+    ]
+    return 2 * sum(found) > len(found)
+
+
+def _has_fallen(trace: Trace, optimizer: int, share: float) -> bool:
+    """Whether a loss of these parameters is lower in the second half than it was at first, or none was followed."""
+    held = trace.optimizer_parameters[optimizer]
+    own = [curve for curve in curves(trace) if any(held & set(backward.reached) for backward in curve.backwards)]
+    courses = [[loss for _, loss in curve.course] for curve in own]
+    return not courses or any(_is_lower(course, share) for course in courses)
+
+
+def _is_lower(course: list[float], share: float) -> bool:
+    first, last = course[:_FIRST], course[len(course) // 2 :]
+    return len(course) < 2 * _FIRST or fmean(first) <= 0 or fmean(last) < share * fmean(first)
+
+
 def _warms_up(trace: Trace, optimizer: int, group: int | None = None) -> bool:
     """Whether the rate, of one group or the highest, is on its way up: it was never higher than at the end, and has
     risen."""
@@ -103,6 +164,30 @@ def _of_beginning(trace: Trace, optimizer: int, measured: list[Relative]) -> Fin
         "loss rose: nothing is left of their initial values"
     )
     return _finding(trace, optimizer, measured, ratio, text)
+
+
+def _decayed(trace: Trace, optimizer: int, measured: list[Relative]) -> Finding:
+    left, built, name = collapse(trace, optimizer), trace.optimizers[optimizer], trace.optimizer_name(optimizer)
+    group = max(built.groups, key=lambda group: group.weight_decay)
+    kept = exp(fmean(map(log, map(_above_zero, left.values()))))
+    return RULE.finding(
+        f"the decay of `{name}` has left {kept:.1e} of the size that {len(left)} matrices of weights had at first, and "
+        "the loss has not fallen: what a step learns is gone before others can build on it",
+        subject=name,
+        location=built.location,
+        help=f"lower `weight_decay` ({group.weight_decay:g}) by orders of magnitude: it is usually from 0.0001 to 0.1, "
+        "and takes learning rate times decay of a weight in each step",
+        confidence="medium",
+        evidence={
+            "left": kept,
+            "matrices": len(left),
+            "weight_decay": group.weight_decay,
+            **rate_given(built),
+        },
+        step_first=measured[0].step + 1,
+        step_count=measured[-1].step - measured[0].step + 1,
+        parameters=sorted(left),
+    )
 
 
 def _finding(
@@ -224,13 +309,13 @@ RULE = Rule(
     observes="The root mean square of the change in a step, divided by that of the weights, for every weight matrix "
     "in every recorded step: the typical matrix is beyond the limits in all of them, or that of one group of "
     "parameters, whose rate is a thousandth of another's, or less. Or each of the first steps changes every matrix by "
-    "more than its initial size, and the loss rises.",
+    "more than its initial size, and the loss rises. Or weights that decay to next to nothing, while the loss stays.",
     why="Steps as large as the weights erase in each step what was learned before; steps a million times smaller need "
     "millions of steps to change anything.",
     fix="Change the learning rate by orders of magnitude, towards updates of about 0.001 of the weights.",
     fine="Steps that are large at first and lower the loss, warm-up, fine-tuning with small learning rates, vectors "
-    "such as biases and scales, and weights that start at zero. A group that hardly moves while most others do may be "
-    "meant to rest: it is an `info`.",
+    "such as biases and scales, and weights that start at zero. Weights that shrink while the loss falls. A group that "
+    "hardly moves while most others do may be meant to rest: it is an `info`.",
     needs=(UpdatesMeasured, OptimizerBuilt, OptimizerStepped, LossesFollowed, BackwardRan),
     examine=examine,
     bad=(bad, bad_jumps),
@@ -246,6 +331,16 @@ RULE = Rule(
             1e-6,
             "typical update that is too small, relative to the weights, in every step",
             "published: as for `large`; below 6e-8 float32 does not even represent the new value",
+        ),
+        "left": Tunable(
+            0.125,
+            "largest share of their first size that decay has left of matrices, by the mean of its logarithm",
+            "arithmetic: of what passes through two such layers a sixty-fourth is left",
+        ),
+        "fallen": Tunable(
+            0.75,
+            "share of the first losses below which a loss has fallen",
+            "chosen: batches differ by less than a quarter",
         ),
         "steps": Tunable(6, "fewest measured steps", NO_BEGINNING),
     },

@@ -1,0 +1,173 @@
+"""Terms of a loss that are never below zero, and the weights that numbers give them from step to step.
+
+A weight that fades away and goes on falling below zero turns its term round: what was to be small is driven up. What a
+number is taken off before it is weighed, as a constraint, may be weighed by a multiplier of any sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
+from typing import ClassVar, NamedTuple
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import TermWeightTurned
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.loss_query import LossQuery
+from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.operations import JOINS, NEVER_NEGATIVE, NORMS, REARRANGEMENTS, SCALING
+from autograd_doctor.reading.divergences import sign_of_divergence
+from autograd_doctor.reading.places import here
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import Op, Value
+
+_SIZES = NORMS | {"abs"}
+_MOST_TERMS = 64
+"""Of one loss, and of all: people write down a few."""
+_MOST_LOOKS = 256
+_LEAST_LOOKS = 3
+"""On either side of zero."""
+
+
+_Factors = tuple[tuple[Location | None, float], ...]
+"""With the lines that multiply by them."""
+
+
+class _Term(NamedTuple):
+    """A summand: what it is, "" for a divergence that is written out, and what it is multiplied by."""
+
+    operation: str
+    location: Location | None
+    factors: _Factors
+
+    @property
+    def weight(self) -> float:
+        return prod(factor for _, factor in self.factors)
+
+
+@dataclass
+class _Course:
+    """The weights of a term in one loss, by step. backward_at: the line of the backward."""
+
+    first: _Term
+    latest: _Term
+    backward_at: Location | None
+    weights: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def weighed_at(self) -> Location | None:
+        """The line of the factor that has changed its sign."""
+        pairs = zip(self.first.factors, self.latest.factors, strict=False)
+        turned = (at for (_, one), (at, other) in pairs if one * other < 0)
+        return next(turned, self.backward_at)
+
+    def turned(self) -> int:
+        """Which look is the first of those below zero, if the weight faded away and went on falling; 0 otherwise."""
+        values = [weight for _, weight in self.weights]
+        first = next((place for place, weight in enumerate(values) if weight < 0), 0)
+        falls = all(one >= other for one, other in pairwise(values))
+        if not falls or min(first, len(values) - first) < _LEAST_LOOKS or values[-1] == values[first]:
+            return 0
+        return first if 2 * (values[first - 1] - values[first]) <= values[0] - values[-1] else 0
+
+
+class TermWeights(LossQuery):
+    """Takes down the weights of terms in steps that are looked at closely."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TermWeightTurned,)
+
+    def __init__(self, site: Site, course: Course, tape: Tape) -> None:
+        super().__init__(site, course, tape)
+        self._courses: dict[tuple[Location | None, str, Location | None], _Course] = {}
+
+    def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
+        if len(roots) != 1 or roots[0].count != 1:
+            return
+        where, step = here(), self._course.steps
+        for term in _terms(roots[0]):
+            key = (where, term.operation, term.location)
+            course = self._courses.get(key)
+            if course is None and len(self._courses) < _MOST_TERMS:
+                course = self._courses[key] = _Course(term, term, where)
+            if course is not None and len(course.weights) < _MOST_LOOKS and term.weight:
+                course.latest = term
+                course.weights.append((step, term.weight))
+
+    def finish(self) -> None:
+        for course in self._courses.values():
+            first = course.turned()
+            if first:
+                self._tell(course, first)
+
+    def _tell(self, course: _Course, first: int) -> None:
+        (since, _), (_, before), (_, after) = course.weights[first], course.weights[0], course.weights[-1]
+        term = course.latest
+        self.emit(
+            TermWeightTurned(
+                step=self._course.steps,
+                location=course.weighed_at,
+                operation=term.operation,
+                computed_at=term.location,
+                backward_at=course.backward_at,
+                since=since,
+                looks=len(course.weights) - first,
+                before=first,
+                first=before,
+                last=after,
+            )
+        )
+
+
+def _terms(root: Value) -> Iterator[_Term]:
+    """The summands that are never below zero, or never above, with factors as of what is never below."""
+    pending: list[tuple[Value, _Factors]] = [(root, ())]
+    seen = 0
+    while pending and seen < _MOST_TERMS:
+        value, factors = pending.pop()
+        op, seen = value.by, seen + 1
+        sign = _sign(value, op) if op is not None else 0
+        if op is not None and sign:
+            name = "" if op.name in ("add", "sub", *SCALING) else op.called
+            yield _Term(name, op.location, (*factors, (op.location, float(sign))))
+        elif op is not None:
+            pending += [(each, (*factors, (op.location, factor))) for each, factor in _parts(op)]
+
+
+def _sign(value: Value, op: Op) -> int:
+    """1 for what is never below zero, -1 for what is never above, 0 for what may be either."""
+    if op.name in NEVER_NEGATIVE or op.name in _SIZES or op.is_square:
+        return 1
+    return sign_of_divergence(value)
+
+
+def _parts(op: Op) -> Iterator[tuple[Value, float]]:
+    """What a result is the sum or a multiple of, each with its factor. Nothing where a number is added."""
+    if op.name in ("add", "sub"):
+        if not any(op.numbers) and not any(value.count == 1 for value in op.plain):
+            flips = op.name == "sub"
+            places = [place for place, each in enumerate(op.operands) if each in op.live]
+            yield from ((op.operands[place], -1.0 if flips and place else 1.0) for place in places)
+    elif op.name in JOINS:
+        yield from ((value, 1.0) for value in op.live)
+    elif op.name in REARRANGEMENTS | {"neg"}:
+        yield from ((value, -1.0 if op.name == "neg" else 1.0) for value in op.live[:1])
+    elif op.name in SCALING and len(op.live) == 1:
+        factor = _factor(op)
+        if factor is not None:
+            yield op.live[0], factor
+
+
+def _factor(op: Op) -> float | None:
+    numbers = [*map(float, op.numbers), *(number for value in op.plain if (number := _number(value)) is not None)]
+    if len(numbers) != 1 or (op.name == "div" and (op.operands[0] is not op.live[0] or not numbers[0])):
+        return None
+    return 1 / numbers[0] if op.name == "div" else numbers[0]
+
+
+def _number(value: Value) -> float | None:
+    low, high = (value.span or (0.0, 1.0)) if value.count == 1 else (0.0, 1.0)
+    return low if low == high else None

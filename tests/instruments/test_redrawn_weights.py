@@ -1,0 +1,68 @@
+"""Trained weights that are initialised again, told when their optimizer steps next."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.optim import SGD, Adam, Optimizer
+
+from autograd_doctor.events.cycle import WeightsDrawnAnew
+from autograd_doctor.instruments.cycle.redrawn_weights import RedrawnWeights
+from tests.inventing import Invented, inventing
+
+
+def built(run: Invented, optimizer: Optimizer) -> Optimizer:
+    run.signals.optimizers.built.send(optimizer)
+    return optimizer
+
+
+def trained(run: Invented, optimizer: Optimizer, steps: int = 1) -> None:
+    for _ in range(steps):
+        run.train(optimizer)
+        for group in optimizer.param_groups if isinstance(optimizer, Adam) else ():
+            for parameter in group["params"]:
+                optimizer.state[parameter]["step"] = torch.ones(())
+
+
+def drawn(run: Invented, *weights: torch.Tensor) -> None:
+    for weight in weights:
+        run.signals.initialisers.drawn.send(weight)
+
+
+def test_weights_that_are_drawn_again_while_their_optimizer_goes_on() -> None:
+    with inventing(RedrawnWeights) as run:
+        model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+        adam = built(run, Adam(model.parameters(), lr=0.1))
+        trained(run, adam, 3)
+        drawn(run, model[0].weight, model[0].weight, model[0].bias)
+        trained(run, adam, 2)
+        drawn(run, model[0].weight, model[1].weight)
+        trained(run, adam)
+        told = run.of(WeightsDrawnAnew)
+    assert [(event.steps, len(event.parameters), event.of, event.keeps_state) for event in told] == [
+        (3, 1, 2, True),
+        (2, 2, 2, True),
+    ]
+    assert [event.step for event in told] == [3, 5]
+
+
+def test_a_state_that_begins_anew_with_the_weights() -> None:
+    with inventing(RedrawnWeights) as run:
+        model = nn.Linear(4, 3)
+        for optimizer in (Adam(model.parameters(), lr=0.1), SGD(model.parameters(), lr=0.1)):
+            trained(run, built(run, optimizer), 2)
+            drawn(run, model.weight)
+            optimizer.state.clear()
+            trained(run, optimizer)
+        assert [event.keeps_state for event in run.of(WeightsDrawnAnew)] == [False, False]
+
+
+def test_what_is_drawn_before_it_is_trained() -> None:
+    with inventing(RedrawnWeights) as run:
+        model, other = nn.Linear(4, 3), nn.Linear(4, 3)
+        sgd = built(run, SGD(model.parameters(), lr=0.1))
+        drawn(run, model.weight)
+        trained(run, sgd)
+        drawn(run, other.weight, model.weight[0])
+        trained(run, sgd)
+        assert run.of(WeightsDrawnAnew) == []

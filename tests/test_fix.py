@@ -1,0 +1,127 @@
+"""`doctor fix`: what proves a change, what it writes, and what it leaves as it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from autograd_doctor.command import fixing
+from autograd_doctor.fixing.changed_sources import Sources
+from autograd_doctor.mistakes import Mistake
+from tests.changes import proof_of
+from tests.commands import doctor
+
+PILES_UP = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for _ in range(12):
+    x = torch.randn(32, 4)
+    loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+    loss.backward()
+    optimizer.step()
+"""
+CLEARED = "    optimizer.zero_grad()\n    loss.backward()\n"
+
+
+def _cleared(text: str) -> str:
+    return text.replace("    loss.backward()\n", CLEARED)
+
+
+def test_a_change_that_removes_the_fault_and_nothing_else_is_proven() -> None:
+    proof = proof_of(PILES_UP, _cleared, "AD101")
+    assert proof.proven
+    assert proof.said[0] == "`AD101` was looked for and is gone in 12 steps from the same random numbers"
+    assert proof.steps == (12, 12)
+    assert proof.before[0].values != proof.after[0].values
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text + "print()\n", "`AD101` is still there"),
+        (lambda text: _cleared(text).replace("range(12)", "range(5)"), "took 5 steps, before it were 12"),
+        (lambda text: _cleared(text) + "raise KeyError\n", "raises `KeyError` in step 13"),
+        (lambda text: _cleared(text).replace("model(x), x", "model(x).softmax(1), x"), "it brings `AD601`"),
+        (
+            lambda text: _cleared(text).replace("model.parameters()", "model[2].parameters()"),
+            "these learned before, and no more: `model.0.bias`, `model.0.weight`",
+        ),
+        (lambda text: _cleared(text).replace("lr=0.05", "lr=float('inf')"), "its loss does not stay finite"),
+    ],
+    ids=["left", "shorter", "crash", "other fault", "learns less", "not finite"],
+)
+def test_a_change_that_does_harm_is_not_proven(change: object, said: str) -> None:
+    assert callable(change)
+    proof = proof_of(PILES_UP, change, "AD101")
+    assert not proof.proven
+    assert any(said in each for each in proof.said), proof.said
+
+
+def test_what_must_compute_the_same_is_compared_to_the_last_bit() -> None:
+    keeps = "held = []\n" + PILES_UP.replace("    loss.backward()\n", CLEARED + "    held.append(loss)\n")
+
+    def number(text: str) -> str:
+        return text.replace("append(loss)", "append(loss.item())")
+
+    proof = proof_of(keeps, number, "AD301", keeps=True)
+    assert proof.proven, proof.said
+    assert "losses and weights are the same to the last bit" in proof.said
+    other = proof_of(keeps, lambda text: number(text).replace("lr=0.05", "lr=0.050001"), "AD301", keeps=True)
+    assert not other.proven
+    assert other.said[0].startswith("it changes what is computed: ")
+
+
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+def test_what_has_changed_meanwhile_is_not_written_to(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text("a = 1\n")
+    before = Sources()
+    after = before.with_text(str(file), "a = 2\n")
+    file.write_text("a = 3\n")
+    with pytest.raises(Mistake, match="something else has written to it"):
+        fixing.write(before, after)
+    assert file.read_text() == "a = 3\n"
+
+
+def test_the_command_from_the_fault_to_a_patch_that_git_takes(tmp_path: Path) -> None:
+    """Of a package in another encoding, with line ends of another system: nothing but the change is another byte."""
+    loop = (
+        b"# -*- coding: latin-1 -*-\r\ndef fit(model, loss_fn, opt, batches):\r\n    for x, y in batches:\r\n"
+        b"        loss = loss_fn(model(x), y)  # caf\xe9\r\n        loss.backward()\r\n        opt.step()\r\n"
+    )
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "loop.py").write_bytes(loop)
+    (package / "loop.py").chmod(0o640)
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom torch import nn\nfrom pkg.loop import fit\n\ntorch.manual_seed(0)\n"
+        "model = nn.Linear(4, 1)\nopt = torch.optim.SGD(model.parameters(), lr=0.01)\nx = torch.randn(256, 4)\n"
+        "fit(model, nn.MSELoss(), opt, [(each, each.sum(1, keepdim=True)) for each in x.split(16)])\n"
+    )
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.py")}
+    done = doctor("fix", "--diff", "p.diff", "--output-format", "json", "train.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [each["fix"]["proof"]["proven"] for each in report["fixing"]["tried"]] == [True]
+    assert report["fixing"]["left"] == []
+    assert report["findings"][0]["fix"]["edits"][0]["path"] == "pkg/loop.py"
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.py")} == before
+    assert [path.name for path in tmp_path.rglob("*.pyc")] == []
+    subprocess.run(["git", "apply", "p.diff"], cwd=tmp_path, check=True)
+    mended = loop.replace(b"        loss.backward()", b"        opt.zero_grad()\r\n        loss.backward()")
+    assert (package / "loop.py").read_bytes() == mended
+    (package / "loop.py").write_bytes(loop)
+    (package / "loop.py").chmod(0o640)
+    done = doctor("fix", "--apply", "train.py", cwd=tmp_path)
+    assert "1 change tried, 1 proven, written to pkg/loop.py" in done.stdout, done.stdout
+    assert (package / "loop.py").read_bytes() == mended
+    assert (package / "loop.py").stat().st_mode & 0o777 == 0o640

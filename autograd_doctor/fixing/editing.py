@@ -302,9 +302,9 @@ def _ending(comma: cst.Comma | cst.MaybeSentinel, last: cst.Comma | cst.MaybeSen
         return last
     own = comma.whitespace_after
     if not isinstance(last, cst.Comma):
-        has_comment = isinstance(own, cst.ParenthesizedWhitespace) and own.first_line.comment is not None
-        closed = own.with_changes(indent=True, last_line=cst.SimpleWhitespace(""))
-        return comma.with_changes(whitespace_after=closed) if has_comment else last
+        if not isinstance(own, cst.ParenthesizedWhitespace) or own.first_line.comment is None:
+            return last
+        return comma.with_changes(whitespace_after=own.with_changes(indent=True, last_line=cst.SimpleWhitespace("")))
     ending = last.whitespace_after
     if isinstance(own, cst.ParenthesizedWhitespace) and isinstance(ending, cst.ParenthesizedWhitespace):
         return last.with_changes(whitespace_after=ending.with_changes(first_line=own.first_line))

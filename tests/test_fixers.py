@@ -31,6 +31,7 @@ NOT_FIXED = {
     "AD511 bad": "how the classes are to be numbered is the person's choice",
     "AD511 bad_blank": "which class is to be the blank is the person's choice",
     "AD501 bad_step_before_the_second_backward": "both losses share a forward: of which weights is the person's choice",
+    "AD609 bad_objective": "whether the weights are gains or costs, and so which bound is meant, is not seen",
 }
 """Bad examples without a change that could be proven, and why."""
 

@@ -21,13 +21,9 @@ def candidates(case: Case) -> Iterator[Candidate]:
     for step in _steps(case, here):
         moved = _beside(here, here.whole(statement), step)
         if moved is not None:
-            code = (
-                here.code(moved.body[0] if isinstance(moved, cst.SimpleStatementLine) else moved)
-                .strip()
-                .splitlines()[0]
-            )
+            part = moved.body[0] if isinstance(moved, cst.SimpleStatementLine) else moved
+            code = here.code(part).strip().splitlines()[0]
             yield case.candidate(f"move `{code}` behind the step", Editing(here).move(moved, after=step))
-            return
 
 
 def _steps(case: Case, here: Source) -> Iterator[Statement]:
@@ -51,7 +47,11 @@ def _beside(here: Source, statement: Statement, step: Statement) -> Statement | 
         if found is None:
             return None
         statement = found
-    return statement if statement in block and block.index(statement) < block.index(step) else None
+    if statement not in block or block.index(statement) > block.index(step):
+        return None
+    between = block[block.index(statement) + 1 : block.index(step)]
+    is_asked = any(here.depends(each, here.bound(statement)) for each in between)
+    return None if is_asked or here.depends(statement, here.bound(*between)) else statement
 
 
 FIXER = Fixer(codes=("AD503",), candidates=candidates)

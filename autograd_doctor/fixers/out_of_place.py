@@ -151,8 +151,9 @@ def _is_own(here: Source, target: cst.BaseExpression) -> bool:
     if not earlier:
         return _is_returned(here, target)
     value = earlier[-1].value
-    is_alias = isinstance(value, cst.Name | cst.Attribute | cst.Subscript)
-    return not is_alias and not (isinstance(value, cst.Call) and called(value) in _ALIASES)
+    if isinstance(value, cst.Call):
+        return called(value) not in _ALIASES
+    return isinstance(value, cst.BinaryOperation | cst.UnaryOperation)
 
 
 def _sets(here: Source, assign: cst.Assign, target: cst.Name) -> bool:

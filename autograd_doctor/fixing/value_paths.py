@@ -67,20 +67,17 @@ class Flow:
         """Where a variable is asked for while it holds what an assignment gave it."""
         source, name = self._source, target.value
         function = source.function(assign)
-        others = [
-            each
-            for each in source.all(cst.CSTNode, inside=function)  # type: ignore[type-abstract]
-            if isinstance(each, cst.Assign | cst.AugAssign | cst.AnnAssign | cst.For | cst.NamedExpr | cst.AsName)
-            and each is not assign
-            and source.function(each) is function
-            and name in source.bound(each)
-        ]
+        others = [each for each in self._setting(name, function) if each is not assign]
         asked = source.references(target)
-        if not others:
+        parameters = function.params.children if function is not None else ()
+        is_parameter = any(isinstance(each, cst.Param) and each.name.value == name for each in parameters)
+        if not others and not is_parameter:
             return asked
-        begin, end = source.span(assign)
+        if any(source.function(each) is not function for each in asked):
+            raise Lost
+        end = source.span(assign)[1]
         after = [each for each in asked if source.span(each)[0] >= end]
-        before = [each for each in asked if source.span(each)[0] < begin]
+        before = [each for each in asked if source.span(each)[0] < end]
         later = [each for each in others if source.span(each)[0] >= end]
         loop = source.loop(assign)
         in_loop = [each for each in before if loop is not None and self._is_inside(each, loop)]
@@ -90,6 +87,14 @@ class Flow:
         if (in_loop and not earlier) or any(source.statement_of(each) not in block for each in later):
             raise Lost
         return [each for each in after if not any(source.span(last)[1] <= source.span(each)[0] for last in later)]
+
+    def _setting(self, name: str, function: cst.FunctionDef | None) -> Iterator[cst.CSTNode]:
+        """What gives a variable of a function a value."""
+        kinds = cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr, cst.AsName
+        for node in self._source.all(*kinds, inside=function):
+            header = node.with_changes(body=cst.IndentedBlock([])) if isinstance(node, cst.For) else node
+            if self._source.function(node) is function and name in self._source.bound(header):
+                yield node
 
     def _is_inside(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
         return self._source.span(loop)[0] <= self._source.span(node)[0] < self._source.span(loop)[1]
@@ -126,10 +131,7 @@ class Flow:
             return self.calls_of_class(above)
         if isinstance(above, cst.ClassDef):
             return self._calls_of_method(function)
-        return [self._call_of(name) for name in self._asked_for(function.name)]
-
-    def _asked_for(self, name: cst.Name) -> list[cst.Name]:
-        return self._source.references(name)
+        return [self._call_of(name) for name in self._source.references(function.name)]
 
     def _call_of(self, name: cst.BaseExpression) -> cst.Call:
         above = self._source.parent(name)
@@ -148,7 +150,7 @@ class Flow:
     def calls_of_class(self, cls: cst.ClassDef) -> list[cst.Call]:
         """The calls of all instances of a class of modules."""
         found = [each for each in self._source.all(cst.Call) if self._is_self(each.func, cls)]
-        for name in self._asked_for(cls.name):
+        for name in self._source.references(cls.name):
             above = self._source.parent(name)
             if isinstance(above, cst.Arg) and self._is_super(above):
                 continue
@@ -187,7 +189,7 @@ class Flow:
         if isinstance(target, cst.Name):
             if self._source.value_of(target) is not built:
                 raise Lost
-            return [call for name in self._asked_for(target) for call in self._calls_by(name)]
+            return [call for name in self._source.references(target) for call in self._calls_by(name)]
         if isinstance(target, cst.Attribute) and self._source.value_of(target) is built:
             same = [each for each in self._source.all(cst.Attribute) if each.attr.value == target.attr.value]
             return [call for each in same if each is not target for call in self._calls_by(each)]

@@ -14,15 +14,23 @@ from tests.watching import watching
 X = torch.rand(4, 3)
 
 
-def told(*, written: bool = True, restored: bool = False, other: bool = False) -> list[EvaluatedWeightsKept]:
-    """What is stated of a model that is evaluated after each of five steps, and written to before."""
+def told(
+    *, written: bool = True, restored: bool = False, other: bool = False, every: int = 2, decayed: bool = False
+) -> list[EvaluatedWeightsKept]:
+    """What is stated of a model that is evaluated five times, every so many steps, and written to before."""
     model, average = nn.Linear(3, 2), nn.Linear(3, 2)
     with watching(EvaluatedWeights) as recorded:
         optimizer = SGD(model.parameters(), lr=0.1)
-        for _ in range(5):
+        for step in range(1, 5 * every + 1):
             model(X).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
+            if decayed:
+                with torch.no_grad():
+                    for parameter in model.parameters():
+                        parameter.mul_(0.99)
+            if step % every:
+                continue
             before = [parameter.detach().clone() for parameter in model.parameters()]
             with torch.no_grad():
                 for kept, parameter in zip(average.parameters(), model.parameters(), strict=True):

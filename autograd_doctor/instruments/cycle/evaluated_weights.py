@@ -31,7 +31,8 @@ _Written = tuple[tuple[int, int], ...]
 @dataclass
 class _Weights:
     """The first and the last trained ones of a module. left: as the last step left them. met: as an evaluation met
-    them, if they had been written in between. times: that training went on from what it met, of so many evaluations.
+    them, if they had been written in between. times: that training went on from what it met, of so many evaluations;
+    step: of the latest. are_always_written: between steps without an evaluation as well, as by a decay or a projection.
     """
 
     parameters: list[weakref.ref[torch.Tensor]]
@@ -42,6 +43,7 @@ class _Weights:
     times: int = 0
     evaluations: int = 0
     step: int = -1
+    are_always_written: bool = False
 
     def written(self) -> _Written:
         living = (parameter for reference in self.parameters if (parameter := reference()) is not None)
@@ -72,7 +74,7 @@ class EvaluatedWeights(Instrument):
 
     def finish(self) -> None:
         for module, weights in self._known.items():
-            if weights.times:
+            if weights.times and not weights.are_always_written:
                 self.emit(
                     EvaluatedWeightsKept(
                         step=self._course.steps,
@@ -92,10 +94,11 @@ class EvaluatedWeights(Instrument):
         if known is None:
             self._know(began)
         elif known.left and known.step != self._course.steps:
+            is_apart = self._course.steps > known.step + 1  # who acts in each step evaluates nothing
             known.step = self._course.steps
             known.evaluations += 1
             now = known.written()
-            if all(new != old for new, old in zip(now, known.left, strict=False)):
+            if is_apart and all(new != old for new, old in zip(now, known.left, strict=False)):
                 known.met, known.where = now, began.where
 
     def _know(self, began: RootBegan) -> None:
@@ -112,6 +115,8 @@ class EvaluatedWeights(Instrument):
             if weights.met:
                 weights.times += weights.written() == weights.met
                 weights.met = ()
+            elif weights.left and weights.step != self._course.steps:
+                weights.are_always_written |= weights.written() != weights.left
 
     def _step_taken(self, course: Course) -> None:
         for weights in self._known.values():

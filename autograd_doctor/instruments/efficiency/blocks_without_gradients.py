@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 from typing import Any, NamedTuple
 
 import torch
+from torch.autograd import grad_mode
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from autograd_doctor.findings import Location
@@ -114,8 +115,11 @@ class BlocksWithoutGradients(Instrument):
             self._turn()
 
     def _called(self, switched: GradSwitched) -> None:
-        """`set_grad_enabled(False)` switches at once; a block that is made of it takes its place."""
-        if get_ident() == self._thread:
+        """`set_grad_enabled(False)` switches at once; a block that is made of it takes its place.
+
+        Torch's own blocks call it, too, when they are left.
+        """
+        if get_ident() == self._thread and switched.frame.f_code.co_filename != grad_mode.__file__:
             switch = self._grad_modes.switch if not switched.enabled else None
             self._called_at = switch.location if switch is not None else None
             self._turn()
@@ -166,34 +170,30 @@ class BlocksWithoutGradients(Instrument):
     # ------------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
-        inputs = operation.inputs
-        found = [self._tensors.get(each) for each in inputs] if len(self._tensors) else []
-        if not (self._in_force or any(found)):
+        found = [self._tensors.get(each) for each in operation.inputs] if self._tensors else []
+        is_met = any(found)
+        if not (self._in_force or is_met):
             return
-        if found and found[0] and changes_input(operation.name):
+        switches = self._in_force.union(*filter(None, found)) if is_met else self._in_force
+        if is_met and found[0] and changes_input(operation.name):
             self._meet(found[0] - self._in_force, operation.place, operation.name)
-        switches = self._in_force.union(*filter(None, found))
         if operation.grad_enabled and _has_graph(operation.result):
             self._meet(switches, operation.place, operation.name)
-        else:
-            views_alone = operation.grad_enabled and not self._in_force
-            self._make(operation, inputs, switches, views_alone=views_alone)
+        elif not switches <= self._met.keys():
+            self._make(operation, switches, of_made=is_met)
 
-    def _make(
-        self, operation: Operation, inputs: Sequence[torch.Tensor], switches: Switches, *, views_alone: bool
-    ) -> None:
+    def _make(self, operation: Operation, switches: Switches, *, of_made: bool) -> None:
         """Views are of the kind of what they show, and what is written to in place stays what it was."""
-        if switches <= self._met.keys():
-            return
-        of_others = _memory(each for each in inputs if each not in self._tensors)
-        known = _memory(each for each in inputs if each in self._tensors)
+        views_alone = operation.grad_enabled and not self._in_force
         for tensor in tensors_in((operation.result,)):
-            storage = storage_of(tensor)
-            at = storage._cdata if storage is not None else None
-            if any(tensor is each for each in inputs) or at in of_others or (views_alone and at not in known):
+            is_view = tensor._is_view()
+            if any(tensor is each for each in operation.inputs) or not (of_made if is_view else not views_alone):
+                continue
+            storage = storage_of(tensor) if not is_view else None
+            if storage is not None and storage._cdata in map(_memory, operation.inputs):
                 continue
             self._tensors.put(tensor, switches)
-            if storage is not None and at not in known:
+            if storage is not None:
                 self._made.append(_Made(StorageWeakRef(storage), switches, operation.place, operation.name))
 
     def _function_ended(self, call: FunctionCall) -> None:
@@ -214,5 +214,6 @@ def _has_graph(result: Any) -> bool:
     return any(map(has_graph, tensors_in((result,))))
 
 
-def _memory(tensors: Iterable[torch.Tensor]) -> set[int]:
-    return {storage._cdata for storage in map(storage_of, tensors) if storage is not None}
+def _memory(tensor: torch.Tensor) -> int | None:
+    storage = storage_of(tensor)
+    return storage._cdata if storage is not None else None

@@ -192,6 +192,8 @@ class EvaluationTrials(Instrument):
             called=locate(tried.where),
             met=locate(met.where) if met is not None else None,
             by=met.by if met is not None else "",
+            kind=switch.kind if switch is not None else "",
+            form=switch.form if switch is not None else "",
         )
 
 

@@ -843,6 +843,18 @@ def _said(*happened: Any) -> list[str]:
     return [finding.message for finding in rule.examine(_trace(*happened), rule.defaults)]
 
 
+def test_a_line_that_training_shares_is_not_to_be_put_under_inference_mode() -> None:
+    rule = rule_called("AD804")
+    assert rule is not None
+    helps: dict[tuple[str, str], str] = {}
+    for kind, form in (("no_grad", "block"), ("set_grad_enabled", "block"), ("set_grad_enabled", "call")):
+        (finding,) = rule.examine(_trace(_evaluated(kind=kind, form=form), _timed(1.0)), rule.defaults)
+        helps[kind, form] = finding.help
+    assert "`torch.inference_mode(mode)` in its place" in helps["set_grad_enabled", "block"]
+    assert helps["no_grad", "block"] == helps["set_grad_enabled", "call"]
+    assert helps["no_grad", "block"].startswith("put the evaluation under `torch.inference_mode()`")
+
+
 def test_what_inference_mode_saves_is_said() -> None:
     assert _said(_evaluated(), _timed(1.0)) == [
         "under `inference_mode`, evaluating `model` would take 50% less time than under `no_grad`: 250 instead of "

@@ -208,7 +208,8 @@ class EvaluationTried(Event, frozen=True):
     `no_grad`, in as many alternating runs; inference: under `no_grad`, and under `inference_mode`. differs: how far
     results are from those under `no_grad`, relative to the largest, with gradients and under `inference_mode`; 0 where
     they are the same to the last bit. met: where autograd had to do with what evaluations made; by: what it was.
-    location: what switched gradients off, or where the module is called; called: where it is.
+    location: what switched gradients off, or where the module is called; called: where it is. kind: what it was that
+    switched; form: how, as in `GradSwitch`; both are "" if none was seen.
     """
 
     module: str
@@ -225,6 +226,8 @@ class EvaluationTried(Event, frozen=True):
     called: Location | None = None
     met: Location | None = None
     by: str = ""
+    kind: str = ""
+    form: str = ""
 
 
 class OptimizerTried(Event, frozen=True):

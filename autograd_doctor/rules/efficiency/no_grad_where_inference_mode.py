@@ -107,6 +107,43 @@ def good_used_in_training() -> None:
         optimizer.step()
 
 
+def good_made_once() -> None:
+    """The matrix is made by the first who asks for it, which is an evaluation, and is used in training as well."""
+    import functools
+
+    import torch
+    from torch import nn
+
+    @functools.cache
+    def scales() -> torch.Tensor:
+        return torch.linspace(0.5, 1.5, 4)
+
+    class Turning(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(len(x)):
+                x = x.view(-1, 4).t().t()
+            return self.head(x * scales())  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Turning()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    held_out = torch.randn(3000, 4)
+    for step in range(40):
+        if step % 8 == 0:
+            model.eval()
+            with torch.no_grad():
+                nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True)).item()
+            model.train()
+        inputs = torch.randn(4, 4, requires_grad=True)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs), inputs.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
 def good_large_operations() -> None:
     """A few large operations take as long either way."""
     import torch
@@ -146,7 +183,7 @@ def _finding(tried: EvaluationTried, share: float) -> Finding:
         f"`no_grad`: {1e3 * after.median:.3g} instead of {1e3 * before.median:.3g} ms a forward",
         subject=tried.module,
         location=tried.location,
-        help="put the evaluation under `torch.inference_mode()`, and nothing that training uses later",
+        help=_help(tried),
         evidence={
             "seconds_under_no_grad": before.median,
             "seconds_under_inference_mode": after.median,
@@ -159,11 +196,22 @@ def _finding(tried: EvaluationTried, share: float) -> Finding:
         notes=(
             f"{tried.within} such passes in {plural(tried.iterations, 'iteration')} take {share:.0%} of their time",
             f"measured in {len(tried.inference[0])} pairs of runs of a copy; results were the same to the last bit",
-            f"autograd had to do with nothing that {tried.followed} of {tried.passes} passes made, which were followed",
+            f"autograd had to do with nothing that was made there in {tried.followed} of {tried.passes} passes, which "
+            "were followed",
         ),
         step_first=tried.step,
         step_count=1,
     )
+
+
+def _help(tried: EvaluationTried) -> str:
+    """What `set_grad_enabled` is given may be another thing in training, which has to stay as it is."""
+    if tried.kind == "set_grad_enabled" and tried.form != "call":
+        return (
+            "use `torch.inference_mode(mode)` in its place, where `mode` is the opposite of what `set_grad_enabled` is "
+            "given: with False, gradients are on"
+        )
+    return "put the evaluation under `torch.inference_mode()`, and nothing that training uses later"
 
 
 RULE = Rule(
@@ -173,15 +221,18 @@ RULE = Rule(
     title="evaluation would be faster under `inference_mode`",
     observes="`doctor profile` runs a copy of the module that is evaluated under `no_grad` and under `inference_mode`, "
     "in turn, with the same inputs. The rule speaks where that saves a share of all the time, beyond the noise, and "
-    "where nothing that evaluations made came near autograd afterwards.",
+    "where nothing that was made while gradients were off came near autograd afterwards, or was written to: outputs, "
+    "and all that other operations made in the block. Not known counts as yes.",
     why="Under `no_grad`, tensors still count their changes and views know what they are views of, in case autograd "
     "meets them later. Under `inference_mode` they do not, so that many small operations take less time.",
-    fix="Replace `torch.no_grad()` around the evaluation by `torch.inference_mode()`. What is made in there cannot be "
-    "used in training later; pass `.clone()` of it on, if it must be.",
+    fix="Replace `torch.no_grad()` around the evaluation by `torch.inference_mode()`, and "
+    '`torch.set_grad_enabled(phase == "train")` by `torch.inference_mode(phase != "train")`. What is made in there '
+    "cannot be used in training later, as samples and tables that are made at their first use; clone it after the "
+    "block, if it must be.",
     fine="What the evaluation makes is to be used in training one day.",
     needs=(EvaluationTried, IterationTimed),
     bad=(bad,),
-    good=(good, good_used_in_training, good_large_operations),
+    good=(good, good_used_in_training, good_made_once, good_large_operations),
     tunables={
         "saving": Tunable(
             0.05,

@@ -166,6 +166,43 @@ for batch in range(24):
         optimizer.zero_grad()
 """,
     ),
+    "gradients that are cleared by hand": (
+        f"""{HEAD}
+for _ in range(8):
+    inputs = torch.randn(16, 4)
+    {STEP}
+    loss.backward()
+    for parameter in model.parameters():
+        parameter.grad = None
+    optimizer.step()
+""",
+        """
+    for parameter in model.parameters():
+        parameter.grad = None
+    loss.backward()
+    optimizer.step()
+""",
+    ),
+    "a seed in a function that is called for each epoch": (
+        f"""{HEAD}
+def epoch(loader):
+    for (inputs,) in loader:
+        torch.manual_seed(3)
+        {STEP.replace("inputs)", "inputs * torch.rand(4))")}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(80, 4)), batch_size=10)
+for _ in range(3):
+    epoch(batches)
+""",
+        """
+torch.manual_seed(3)
+def epoch(loader):
+    for (inputs,) in loader:
+        loss =""",
+    ),
     "a method of another object": (
         """import torch
 

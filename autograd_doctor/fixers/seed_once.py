@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Loop, Source, Statement
@@ -21,9 +22,9 @@ def candidates(case: Case) -> Iterator[Candidate]:
     unit, said = here.unit(above), f"`{here.code(call)}`"
     function = here.function(unit)
     loop = _outermost(here, unit)
-    if loop is not None:
+    if loop is not None and not _begins_again(case, here, loop):
         yield case.candidate(f"call {said} once, before the loop", Editing(here).move(unit, before=loop))
-    elif function is None or here.loop(unit) is not None:
+    elif function is None or (loop is None and here.loop(unit) is not None):
         return
     elif isinstance(here.parent(here.home(function) or function), cst.ClassDef):
         last = _end_of_init(here, function)
@@ -40,6 +41,14 @@ def _outermost(here: Source, unit: Statement) -> Loop | None:
     while loop is not None and here.is_movable(unit, loop):
         found, loop = loop, here.loop(loop)
     return found
+
+
+def _begins_again(case: Case, here: Source, loop: Loop) -> bool:
+    """Whether this loop, which no other is around, was seen to go over a loader more than once: its function is called
+    again, for each epoch."""
+    drawn = (each.location for each in case.trace.of(BatchDrawn) if each.pass_number > 0)
+    lines = {at.line for at in drawn if at is not None and at.path == here.path}
+    return here.loop(loop) is None and here.line(loop) in lines
 
 
 def _end_of_init(here: Source, method: cst.FunctionDef) -> Statement | None:

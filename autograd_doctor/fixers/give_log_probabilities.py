@@ -14,7 +14,7 @@ from autograd_doctor.fixing.source_tree import Source, operand
 from autograd_doctor.fixing.squashed_outputs import Squashing, squashing
 from autograd_doctor.operations import SOFTMAXES
 from autograd_doctor.report import Place
-from autograd_doctor.views.losses import are_probabilities
+from autograd_doctor.views.losses import are_log_probabilities, are_probabilities, sum_to_one
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
@@ -64,7 +64,8 @@ def _of_scores(case: Case, there: Source, call: cst.Call, event: LossComputed) -
         editing = Editing(there).replace(named.func, _renamed(there, named, name))
         yield case.candidate(f"use `{name}`, which takes scores", editing)
     dim = -1 if event.operation == "ctc_loss" else event.class_dim
-    if dim is not None:
+    is_sure = event.operation != "kl_div" or sum_to_one(event.target.sums) or are_log_probabilities(event.target)
+    if is_sure and dim is not None:
         yield from _wrapped(case, there, call, f".log_softmax({{}}, dim={dim})", "the log-softmax")
 
 

@@ -146,6 +146,17 @@ def test_a_cell_is_changed_and_no_other_byte_of_its_notebook(tmp_path: Path) -> 
     assert after == before.replace(b'"a = 1\\n", ', b'"a = 1\\n", "new()\\n", ')
 
 
+def test_a_cell_knows_what_cells_before_it_have_imported(tmp_path: Path) -> None:
+    file = tmp_path / "train.ipynb"
+    file.write_text(notebook("%pylab\nimport torch as t", "from torch import nn", "a = 1"), encoding="utf-8")
+    source = Sources().get(f"{file}#cell-3")
+    assert source is not None
+    assert (source.torch(), source.name_of("torch", "nn")) == ("t", "nn")
+    first = Sources().get(f"{file}#cell-1")
+    assert first is not None
+    assert first.name_of("torch", "nn") == "t.nn"
+
+
 def test_a_notebook_laid_out_in_a_way_that_cannot_be_kept_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "train.ipynb"
     file.write_text(notebook("a = 1").replace('"cells"', '   "cells"'), encoding="utf-8")

@@ -140,7 +140,9 @@ def _told(request: Request, ran: Ran, before: Seen, series: Series, *, apply: bo
     whole = patch(before.sources, series.now.sources, before.report.target.cwd)
     failed: list[Mistake] = []
     written: list[str] = []
-    if diff is not None:
+    if diff is not None and not whole:
+        note(request, f"{diff} was not written: no change is proven")
+    elif diff is not None:
         with writing.noting(failed):
             writing.write(diff, whole)
     if apply:

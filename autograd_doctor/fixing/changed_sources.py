@@ -13,7 +13,7 @@ from types import MappingProxyType
 import libcst
 
 from autograd_doctor.fixing.source_tree import Source
-from autograd_doctor.notebook import parted
+from autograd_doctor.notebook import cell_file, parted
 from autograd_doctor.notebook.cells import source_of, with_source
 from autograd_doctor.notebook.magics import translate
 
@@ -69,8 +69,9 @@ class Sources:
 
     def _parse(self, path: str) -> Source | None:
         try:
-            text = self.text(path)
-            return Source(path, text, translate(text).source if parted(path)[1] else text)
+            text, (file, cell) = self.text(path), parted(path)
+            earlier = (self.get(cell_file(file, number)) for number in range(1, cell))
+            return Source(path, text, translate(text).source if cell else text, list(filter(None, earlier)))
         except (OSError, ValueError, SyntaxError, RecursionError, libcst.ParserSyntaxError):
             return None
 

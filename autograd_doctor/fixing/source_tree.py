@@ -31,13 +31,15 @@ _Line = tuple[int, int]
 class Source:
     """A file, or a cell of a notebook. `python` is its text with magics made Python, line by line.
 
-    Raises `libcst.ParserSyntaxError` for what is no Python.
+    earlier: the cells before it, which have imported what this one may use. Raises `libcst.ParserSyntaxError` for what
+    is no Python.
     """
 
-    def __init__(self, path: str, text: str, python: str) -> None:
+    def __init__(self, path: str, text: str, python: str, earlier: Sequence[Source] = ()) -> None:
         self.path = path
         self.text = text
         self.python = python
+        self._earlier = earlier
         self.module = cst.parse_module(python)
         self._wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
 
@@ -444,32 +446,9 @@ class Source:
 
     def _everywhere(self, kind: type[N]) -> Iterator[N]:
         """Those that are not of one function alone."""
-        return (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
-
-
-def renamed(expression: cst.BaseExpression, names: Mapping[cst.Name, str]) -> str:
-    """An expression in which some names are replaced by other expressions."""
-    changed = expression.visit(_Renaming(names))
-    return cst.Module([]).code_for_node(cst.ensure_type(changed, cst.BaseExpression))  # type: ignore[type-abstract]
-
-
-class _Renaming(cst.CSTTransformer):
-    def __init__(self, names: Mapping[cst.Name, str]) -> None:
-        super().__init__()
-        self._names = names
-
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:  # noqa: N802
-        code = self._names.get(original_node)
-        if code is None:
-            return updated_node
-        new = cst.parse_expression(code)
-        return new if isinstance(new, cst.BaseNumber) else cst.parse_expression(operand(code))
-
-
-def _is_call(statement: Statement) -> bool:
-    """Whether a statement keeps nothing of what it computes, as `print(x)` does."""
-    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-    return all(isinstance(part, cst.Expr) for part in parts)
+        for each in self._earlier:
+            yield from each._everywhere(kind)
+        yield from (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
 
 
 def operand(code: str) -> str:

@@ -217,12 +217,13 @@ def _reasons(target: ReportedFinding, changes: _Changes, *, same: bool) -> Itera
     if others:
         yield f"with it went {', '.join(dict.fromkeys(others))}"
     if before.has_failed:
-        yield f"the program {_failure(before)} before; now it {_ended(after)}"
+        yield f"as it was, the program {_failure(before)}; with the change it {_ended(after)}"
     if same:
         yield "losses and weights are the same to the last bit"
-    yield from _last_losses(before.report, after.report)
-    for each in changes.new:
-        yield f"seen for the first time, because the program comes further: {_called(each)}"
+    elif not before.has_failed:
+        yield from _last_losses(before.report, after.report)
+    if new := list(dict.fromkeys(_called(each) for each in changes.new)):
+        yield f"because the program comes further, it shows {', '.join(new)}"
 
 
 def _last_losses(before: Report, after: Report) -> Iterator[str]:

@@ -451,6 +451,31 @@ class Source:
         yield from (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
 
 
+def renamed(expression: cst.BaseExpression, names: Mapping[cst.Name, str]) -> str:
+    """An expression in which some names are replaced by other expressions."""
+    changed = expression.visit(_Renaming(names))
+    return cst.Module([]).code_for_node(cst.ensure_type(changed, cst.BaseExpression))  # type: ignore[type-abstract]
+
+
+class _Renaming(cst.CSTTransformer):
+    def __init__(self, names: Mapping[cst.Name, str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:  # noqa: N802
+        code = self._names.get(original_node)
+        if code is None:
+            return updated_node
+        new = cst.parse_expression(code)
+        return new if isinstance(new, cst.BaseNumber) else cst.parse_expression(operand(code))
+
+
+def _is_call(statement: Statement) -> bool:
+    """Whether a statement keeps nothing of what it computes, as `print(x)` does."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+    return all(isinstance(part, cst.Expr) for part in parts)
+
+
 def operand(code: str) -> str:
     """An expression to which a dot or an operator may be added: in parentheses, unless it needs none."""
     node = cst.parse_expression(code)

@@ -11,7 +11,7 @@ import pytest
 from autograd_doctor.command import fixing
 from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.mistakes import Mistake
-from tests.changes import proof_of
+from tests.changes import changed, proof_of
 from tests.commands import doctor
 
 PILES_UP = """\
@@ -76,6 +76,49 @@ def test_what_must_compute_the_same_is_compared_to_the_last_bit() -> None:
     other = proof_of(keeps, lambda text: number(text).replace("lr=0.05", "lr=0.050001"), "AD301", keeps=True)
     assert not other.proven
     assert other.said[0].startswith("it changes what is computed: ")
+
+
+FIVE_FAULTS = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(6, 16), nn.Linear(16, 1)]
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return self.layers[1](torch.relu(self.layers[0](x))) * self.scale
+
+
+net = Net()
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+data = torch.randn(200, 6)
+labels = (data.sum(1) > 0).float()
+for epoch in range(6):
+    total = 0
+    for i in range(0, 200, 20):
+        x, y = data[i : i + 20], labels[i : i + 20]
+        prediction = torch.sigmoid(net(x))
+        loss = nn.functional.binary_cross_entropy_with_logits(prediction, y)
+        loss.backward()
+        opt.step()
+        total += loss
+"""
+
+
+def test_faults_behind_a_crash_are_mended_one_after_the_other() -> None:
+    series = changed(FIVE_FAULTS)
+    proven = [each.finding.code for each in series.trials if each.fix.proof is not None and each.fix.proof.proven]
+    assert proven == ["AD511", "AD207", "AD602", "AD101", "AD302"]
+    assert not series.now.report.findings
+    (first, *_) = series.trials
+    assert first.fix.proof is not None
+    assert first.fix.proof.said[-1].startswith("because the program comes further, it shows `AD207`")
 
 
 # ---------------------------------------------------------------------------------------------------------------- files

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from autograd_doctor.findings import Fix, Losses
-from autograd_doctor.renderers.changes import described, diff_lines, others, verdict
+from autograd_doctor.renderers.changes import diff_lines, others, verdict
 from autograd_doctor.report import Report, ReportedFinding
 
 WIDTH, HEIGHT = 260, 84
@@ -46,7 +46,7 @@ def change_of(finding: ReportedFinding, report: Report) -> Change | None:
     if fix is None:
         return None
     return Change(
-        description=described(fix),
+        description=fix.description,
         state=verdict(fix)[0] or "not tried",
         lines=[(_kind(line), line) for line in diff_lines(fix)],
         said=list(fix.proof.said) if fix.proof else [],

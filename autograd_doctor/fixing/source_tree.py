@@ -173,11 +173,8 @@ class Source:
         return cast(Loop | None, found)
 
     def is_within(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether a node is part of another."""
-        above: cst.CSTNode | None = node
-        while above is not None and above is not other:
-            above = self._parents.get(above)
-        return above is other
+        """Whether a node is another, or part of it."""
+        return other in self._above(node)
 
     def loops(self, node: cst.CSTNode) -> Iterator[Loop]:
         """The loops around a node in its function, the innermost first."""
@@ -252,7 +249,7 @@ class Source:
         first, last = sorted((self.span(statement)[0], self.span(beside)[0]))
         between = [each for each in self._statements() if first <= self.span(each)[0] < last and each is not beside]
         on_the_way = [
-            each for each in between if each not in self._above(statement) and not self._is_in(each, statement)
+            each for each in between if each not in self._above(statement) and not self.is_within(each, statement)
         ]
         return not self.depends(statement, self.bound(*(one ^ other), *on_the_way) - self.bound(statement))
 
@@ -271,9 +268,6 @@ class Source:
         while (above := self._parents.get(found[-1])) is not None:
             found.append(above)
         return found
-
-    def _is_in(self, node: cst.CSTNode, other: cst.CSTNode) -> bool:
-        return other in self._above(node)
 
     # ------------------------------------------------------------------------------------------------------ names
 

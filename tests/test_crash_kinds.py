@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from typing import get_args
 
+import numpy
 import pytest
 import torch
 import torch.distributed as dist
@@ -370,6 +371,16 @@ def asks_for_more_memory_than_there_is() -> None:
     leaf(2**50)
 
 
+@raises("out_of_memory")
+def asks_numpy_for_more_memory_than_there_is() -> None:
+    numpy.ones((2**25, 2**25))
+
+
+@raises("out_of_memory")
+def asks_python_for_more_memory_than_there_is() -> None:
+    bytearray(2**60)
+
+
 @raises("other")
 def asks_a_dict() -> None:
     raise KeyError("size mismatch")
@@ -395,3 +406,10 @@ def test_the_failing_operation_is_the_one_that_ended_the_program() -> None:
     crash = crash_of(Trace.of_events(caught, fatal, ProgramRaised(kind="RuntimeError", message="one", frames=[])))
     assert crash is not None
     assert crash.operation is caught
+
+
+def test_a_shortage_that_a_program_states_itself_is_none() -> None:
+    for kind in ("OutOfMemoryError", "MemoryError"):
+        crash = crash_of(Trace.of_events(ProgramRaised(kind=kind, message="beyond the budget", frames=[], stated=True)))
+        assert crash is not None
+        assert crash.kind == "other"

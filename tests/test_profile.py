@@ -1023,6 +1023,16 @@ def test_optimizers_that_are_left_alone(optimizer: Any, reason: str) -> None:
     assert reason in ways_obstacle(optimizer())
 
 
+def test_a_step_put_on_the_optimizer_is_its_own_and_that_of_a_scheduler_is_not() -> None:
+    optimizer = _stepped(torch.optim.SGD)
+    torch.optim.lr_scheduler.StepLR(optimizer, 5)
+    assert "step" in vars(optimizer)
+    assert not ways_obstacle(optimizer)
+    plain = optimizer.step
+    optimizer.step = lambda closure=None: plain()  # type: ignore[method-assign,misc]
+    assert ways_obstacle(optimizer) == "its step is the program's own"
+
+
 def _stepping(**other: Any) -> list[Any]:
     """Iterations of 10 ms, of which 4 ms are a step, that takes a quarter of that by the other way."""
     where = Location("t.py", 9)

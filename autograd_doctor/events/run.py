@@ -206,7 +206,7 @@ class ProgramRaised(Event, frozen=True):
 
     caught: the program caught it, and then ended by itself with an exit code other than 0.
     missing: the module that an import did not find. late: it tells of what an accelerator was asked for on this line or
-    before, and was raised where the program next waited for it.
+    before, and was raised where the program next waited for it. stated: a `raise` of the program made it.
     """
 
     kind: str
@@ -216,3 +216,4 @@ class ProgramRaised(Event, frozen=True):
     caught: bool = False
     missing: MissingModule | None = None
     late: bool = False
+    stated: bool = False

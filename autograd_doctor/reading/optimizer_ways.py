@@ -40,7 +40,10 @@ class Way(NamedTuple):
 def obstacle(optimizer: Optimizer) -> str:
     """Why no other way can be tried; "" where nothing stands in the way."""
     kind = type(optimizer)
-    if getattr(torch.optim, kind.__name__, None) is not kind:
+    on_instance = vars(optimizer).get("step")  # schedulers put one there that counts
+    if getattr(torch.optim, kind.__name__, None) is not kind or not (
+        on_instance is None or hasattr(on_instance, "_wrapped_by_lr_sched")
+    ):
         return "its step is the program's own"
     if any(getattr(optimizer, name, None) for name in _HOOKS):
         return "the program has hooks on it"

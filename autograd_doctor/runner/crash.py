@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -79,7 +80,8 @@ def tell(error: BaseException, session: Session) -> None:
     if shortages is not None:
         with session.signals.guard.looking():
             try:
-                shortages.died_of(error)
+                if not is_stated(error):
+                    shortages.died_of(error)
             except Exception as failure:
                 session.failed(shortages, "died_of", failure)
     session.emit(raised(error, session.signals.guard, session.step))
@@ -98,8 +100,17 @@ def raised(error: BaseException, guard: Guard, step: int, *, caught: bool = Fals
         caught=caught,
         missing=missing_module(error),
         late=is_late(error) and not waits_for_kernels(),
+        stated=is_stated(error),
         in_backward=any(entry.tb_frame.f_code.co_name == "_engine_run_backward" for entry in entries),
     )
+
+
+def is_stated(error: BaseException) -> bool:
+    """Whether a `raise` of the program made it: what one raises once more has come from further inside."""
+    entries = [entry for entry in _entries(error.__traceback__) if not _is_ours(entry)]
+    if not entries or not is_own(entries[-1].tb_frame.f_code.co_filename):
+        return False
+    return dis.opname[entries[-1].tb_frame.f_code.co_code[entries[-1].tb_lasti]] == "RAISE_VARARGS"
 
 
 def _message(error: BaseException) -> str:

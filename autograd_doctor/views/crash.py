@@ -106,6 +106,8 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
+_SHORTAGES = frozenset({"OutOfMemoryError", "MemoryError", "_ArrayMemoryError"})
+"""Of an accelerator, of Python and of NumPy; a `raise` of the program's own may mean a budget of its own."""
 _FUNCTION = re.compile(r"unction (?P<function>\w+)Backward returned")
 _CLASS_INDEX = re.compile(r"Target (-?\d+) is out of bounds")
 _OF_AN_INDEX = re.compile(r"device-side assert")
@@ -197,8 +199,8 @@ def _kind(raised: ProgramRaised, operation: OperationFailed | None) -> CrashKind
         return "ended"
     if raised.kind == "CheckpointError":
         return "checkpoint"
-    if raised.kind == "OutOfMemoryError":
-        return "out_of_memory"
+    if raised.kind in _SHORTAGES:
+        return "other" if raised.stated else "out_of_memory"
     kind = _of_message(raised.message) if raised.kind in _TORCH_RAISES else "other"
     if operation is None or not _LOSS.search(operation.operation) or len(operation.operands) < 2:
         return kind

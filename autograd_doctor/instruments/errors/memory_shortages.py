@@ -28,7 +28,7 @@ from autograd_doctor.reading.torch_versions import accelerator_in_use, allocated
 
 _MOST_LINES = 12
 _UNITS = {"B": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_ASKED = re.compile(r"[Tt]r(?:ied|ying) to allocate (?P<count>[\d.]+) ?(?P<unit>bytes|[KMGT]?i?B)")
+_ASKED = re.compile(r"(?:[Tt]r(?:ied|ying)|Unable) to allocate (?P<count>[\d.]+) ?(?P<unit>bytes|[KMGT]?i?B)")
 _OF_THE_HOST = re.compile(r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory)")
 
 
@@ -102,4 +102,5 @@ def _device_short_of_memory(error: BaseException) -> str | None:
     """The kind of device of which an error says so."""
     if is_shortage(error):
         return accelerator_in_use() or "cpu"
-    return "cpu" if type(error) is RuntimeError and _OF_THE_HOST.search(str(error)) else None
+    of_torch = type(error) is RuntimeError and _OF_THE_HOST.search(str(error))
+    return "cpu" if of_torch or isinstance(error, MemoryError) else None

@@ -184,7 +184,8 @@ RULE = Rule(
     "turn, and compares the weights. Subclasses, optimizers with hooks and sparse gradients are left alone.",
     why="A step parameter by parameter goes through memory several times, and calls an operation for each of its "
     "terms. A fused one does all of that at once.",
-    fix="Give the constructor the option that the help names. Checkpoints stay valid: the state is the same.",
+    fix="Give the constructor the option that the help names. Checkpoints stay valid: the state is the same. A "
+    "`load_state_dict` brings the options of the saved groups back: after it, set the option in `param_groups`.",
     fine="Weights must stay the same to the last bit: the ways round differently.",
     needs=(OptimizerTried, IterationTimed, OptimizerBuilt),
     bad=(bad,),

@@ -31,8 +31,9 @@ def _finding(crash: Crash, held: MemoryRanOut | None) -> Finding:
     asked = held.asked if held is not None else None
     what = f" for the {in_bytes(asked)} that this line asked for" if asked else ""
     device = held.device if held is not None else "a device"
+    memory = "main memory" if device == "cpu" else "the memory of " + (f"`{device}`" if held is not None else device)
     return RULE.finding(
-        f"{'main memory' if device == 'cpu' else f'the memory of `{device}`'} ran out {when}{what}",
+        f"{memory} ran out {when}{what}",
         subject=device,
         location=crash.site,
         help=_help(held),
@@ -96,11 +97,13 @@ def _help(held: MemoryRanOut | None) -> str:
         return _LARGE
     if held.older_bytes > _LARGE_SHARE * held.saved_bytes > 0:
         return _OLDER
-    return _HELP[max(parts, key=lambda name: parts[name])]
+    most = max(parts, key=lambda name: parts[name])
+    return _OF_THE_HOST if held.device == "cpu" and most == "other tensors" else _HELP[most]
 
 
 _LARGE = "what this line makes is larger than all that is held: compute it in parts, or without so large a tensor"
 _OLDER = "let go of the graphs of earlier steps: keep numbers (`loss.item()`), or tensors without one (`x.detach()`)"
+_OF_THE_HOST = "let go of data that is not needed any more, and read the rest in parts"
 _HELP = {
     "parameters": "use a smaller model, fewer bits for its weights, or shard it over several devices",
     "gradients": "clear gradients to None before the forward, or shard them over several devices",
@@ -197,9 +200,10 @@ RULE = Rule(
     name="out-of-memory",
     severity="error",
     title="the memory of a device ran out",
-    observes="The exception that ended the program says that a device has no memory left. What held it at that moment "
-    "is counted, each storage once: parameters, gradients, the state of optimizers, what operations of a recorded step "
-    "saved for the backward, by line, and other tensors.",
+    observes="The exception that ended the program, of PyTorch, NumPy or Python, says that a device has no memory left "
+    "(one that a `raise` of the program's own made does not count). What held it at that moment is counted, each "
+    "storage once: parameters, gradients, the state of optimizers, what operations of a recorded step saved for the "
+    "backward, by line, and other tensors.",
     why="Training did not finish.",
     fix="Begin with what holds most: smaller batches with accumulated gradients, checkpointing and fewer bits for what "
     "is saved for the backward; an optimizer that keeps less, or sharding, for weights and their optimizer; numbers "

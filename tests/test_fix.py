@@ -11,6 +11,7 @@ import pytest
 from autograd_doctor.command import fixing
 from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.mistakes import Mistake
+from autograd_doctor.proving.trying import confirmed
 from tests.changes import changed, proof_of
 from tests.commands import doctor
 
@@ -119,6 +120,24 @@ def test_faults_behind_a_crash_are_mended_one_after_the_other() -> None:
     (first, *_) = series.trials
     assert first.fix.proof is not None
     assert first.fix.proof.said[-1].startswith("because the program comes further, it shows `AD207`")
+
+
+def test_what_helps_only_sometimes_goes_with_all_that_was_built_on_it() -> None:
+    """Of two proven changes the second came back with other numbers; and the first, which takes both along."""
+    twice = "history = []\n" + PILES_UP + "    history.append(loss)\n"
+    series = changed(twice)
+    assert [each.finding.code for each in series.trials if each.is_proven] == ["AD101", "AD301"]
+    first, second = series.trials
+    assert confirmed(series, series.now) is series
+    later = confirmed(series, second.base)
+    assert [each.is_proven for each in later.trials] == [True, False]
+    assert later.now is second.base
+    assert later.trials[1].fix.proof is not None
+    assert later.trials[1].fix.proof.said[0] == "with other random numbers `AD301` came back"
+    earlier = confirmed(series, first.base)
+    assert [each.is_proven for each in earlier.trials] == [False, False]
+    assert earlier.now is first.base
+    assert not earlier.now.sources.changed
 
 
 # ---------------------------------------------------------------------------------------------------------------- files

@@ -26,7 +26,7 @@ from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan
 from autograd_doctor.proving.proof import Seen
 from autograd_doctor.proving.proposing import untouchable
-from autograd_doctor.proving.trying import Series, Trial, tried
+from autograd_doctor.proving.trying import Series, Trial, confirmed, tried
 from autograd_doctor.renderers.wording import line_of
 from autograd_doctor.report import Fixing, Report, ReportedFinding, Tried
 
@@ -96,10 +96,7 @@ class _Trials:
         note(self._request, "running the changed program with other random numbers")
         plan = msgspec.structs.replace(self._plan, seed=(self._plan.seed or 0) ^ 1, reseeds=True)
         again = self._seen(series.now.sources, plan, "other numbers")
-        known = {(each.code, each.subject) for each in series.now.report.findings}
-        back = {each.code for each in again.report.findings if (each.code, each.subject) not in known}
-        series.trials = [_doubted(trial) if trial.finding.code in back else trial for trial in series.trials]
-        return series
+        return series if self.was_interrupted else confirmed(series, again)
 
     def _seen(self, sources: Sources, plan: Plan, called: str) -> Seen:
         plan = msgspec.structs.replace(plan, overlay=sources.changed)
@@ -122,15 +119,6 @@ def as_far(plan: Plan, before: Seen) -> Plan:
         batches_per_epoch=plan.batches_per_epoch if was_cut else 0,
         runs_again=False,
     )
-
-
-def _doubted(trial: Trial) -> Trial:
-    """A change that helped once, and not again."""
-    if trial.fix.proof is None or not trial.fix.proof.proven:
-        return trial
-    said = f"with other random numbers `{trial.finding.code}` came back"
-    doubted = msgspec.structs.replace(trial.fix.proof, proven=False, said=(said, *trial.fix.proof.said))
-    return Trial(trial.finding, msgspec.structs.replace(trial.fix, proof=doubted))
 
 
 # ---------------------------------------------------------------------------------------------------------- the report
@@ -189,9 +177,9 @@ def _reported(trial: Trial, *, later: bool) -> Tried:
 
 def _with_fix(finding: ReportedFinding, trials: Sequence[Trial]) -> ReportedFinding:
     """The change that is proven, else the first that was tried."""
-    own = [trial.fix for trial in trials if trial.finding.fingerprint == finding.fingerprint]
-    best = next((each for each in own if each.proof is not None and each.proof.proven), own[0] if own else finding.fix)
-    return msgspec.structs.replace(finding, fix=best)
+    own = [trial for trial in trials if trial.finding.fingerprint == finding.fingerprint]
+    best = next((each for each in own if each.is_proven), own[0] if own else None)
+    return msgspec.structs.replace(finding, fix=best.fix if best is not None else finding.fix)
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

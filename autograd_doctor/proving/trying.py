@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -19,10 +19,16 @@ Run = Callable[[Candidate], Seen]
 
 @dataclass(frozen=True)
 class Trial:
-    """A change that was tried for a finding, and what came of it."""
+    """A change that was tried for a finding on a program, and what came of it."""
 
     finding: ReportedFinding
     fix: Fix
+    base: Seen
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is part of what is made of the program."""
+        return self.fix.proof is not None and self.fix.proof.proven
 
 
 @dataclass
@@ -52,7 +58,7 @@ def tried(first: Seen, run: Run, reference: Callable[[], Seen], *, is_over: Call
         fix = msgspec.structs.replace(
             fix, proof=proof(finding, series.now, after, differs=differs, fewer=candidate.fewer)
         )
-        series.trials.append(Trial(finding, _relative_to(first, candidate, fix, series)))
+        series.trials.append(Trial(finding, _relative_to(first, candidate, fix, series), series.now))
         if fix.proof is not None and fix.proof.proven:
             series.now = after
         else:
@@ -78,12 +84,37 @@ def _open(now: Seen, failed: list[str]) -> Iterator[tuple[ReportedFinding, Candi
 
 def _difference(series: Series, reference: Callable[[], Seen], after: Seen) -> str:
     """How the changed program differs from what it must be the same as."""
-    before = series.now if any(_is_proven(each) for each in series.trials) else reference()
+    before = series.now if any(each.is_proven for each in series.trials) else reference()
     return computes_the_same(before, after)
 
 
-def _is_proven(trial: Trial) -> bool:
-    return trial.fix.proof is not None and trial.fix.proof.proven
+def confirmed(series: Series, again: Seen) -> Series:
+    """What is left of a series when the program that came of it has run once more, with other random numbers.
+
+    The first change that does not hold then goes, and with it what was tried on top of it.
+    """
+    known = {(each.code, each.subject) for each in series.now.report.findings}
+    back = {each.code for each in again.report.findings if (each.code, each.subject) not in known}
+    has_failed = again.has_failed and not series.now.has_failed
+    proven = (number for number, each in enumerate(series.trials) if each.is_proven)
+    first = next((n for n in proven if has_failed or series.trials[n].finding.code in back), None)
+    if first is None:
+        return series
+    doubted = series.trials[first]
+    why = "the program fails" if has_failed else f"`{doubted.finding.code}` came back"
+    trials = [
+        each if number < first or not each.is_proven else _unproven(each, f"with other random numbers {why}")
+        for number, each in enumerate(series.trials)
+    ]
+    return replace(series, now=doubted.base, trials=trials)
+
+
+def _unproven(trial: Trial, why: str) -> Trial:
+    proof = trial.fix.proof
+    if proof is None:
+        return trial
+    doubted = msgspec.structs.replace(proof, proven=False, said=(why, *proof.said))
+    return replace(trial, fix=msgspec.structs.replace(trial.fix, proof=doubted))
 
 
 def _relative_to(first: Seen, candidate: Candidate, fix: Fix, series: Series) -> Fix:

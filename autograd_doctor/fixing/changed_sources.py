@@ -25,10 +25,12 @@ _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 class Sources:
     """Files by their absolute paths; a cell of a notebook is a file of its own.
 
-    changed: the files that are not as on disk, whole.
+    changed: the files that are not as on disk, whole. largest: how many characters one may have to be looked at; None
+    is no limit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int | None = None) -> None:
+        self._largest = largest
         self.changed: Mapping[str, bytes] = _NOTHING
         self.touched: frozenset[str] = frozenset()
         """Which files, or cells, have another text."""
@@ -53,7 +55,7 @@ class Sources:
         file, cell = parted(path)
         data = self.data(file)
         changed = with_source(data, cell, text) if cell else text.encode(_encoding(data))
-        other = Sources()
+        other = Sources(self._largest)
         other.changed = {**self.changed, file: changed}
         other.touched = self.touched | {path}
         other._disk = self._disk
@@ -70,6 +72,8 @@ class Sources:
     def _parse(self, path: str) -> Source | None:
         try:
             text, (file, cell) = self.text(path), parted(path)
+            if self._largest is not None and len(text) > self._largest:
+                return None
             earlier = (self.get(cell_file(file, number)) for number in range(1, cell))
             return Source(path, text, translate(text).source if cell else text, list(filter(None, earlier)))
         except (OSError, ValueError, SyntaxError, RecursionError, libcst.ParserSyntaxError):

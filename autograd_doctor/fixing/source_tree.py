@@ -79,12 +79,21 @@ class Source:
 
     def all(self, *kinds: type[N], inside: cst.CSTNode | None = None) -> Iterator[N]:
         """The nodes of some kinds in the order in which they begin."""
-        waiting: list[cst.CSTNode] = [inside or self.module]
-        while waiting:
-            node = waiting.pop()
-            if isinstance(node, kinds):
-                yield node
-            waiting.extend(reversed(node.children))
+        nodes = self._nodes if inside is None else _below(inside)
+        return (node for node in nodes if isinstance(node, kinds))
+
+    @cached_property
+    def _nodes(self) -> list[cst.CSTNode]:
+        return list(_below(self.module))
+
+    @cached_property
+    def _by_line(self) -> Mapping[int, list[cst.CSTNode]]:
+        """The nodes that begin in each line, in their order."""
+        found: dict[int, list[cst.CSTNode]] = {}
+        for node in self._nodes:
+            if node in self._positions:
+                found.setdefault(self.line(node), []).append(node)
+        return found
 
     def seen(self, location: Location | None, *kinds: type[N]) -> N | None:
         """What an event happened at, None where that is in another file."""
@@ -95,7 +104,7 @@ class Source:
         begins in its line, where the place has no columns."""
         if place is None:
             return None
-        found = [node for node in self.all(*kinds) if node in self._positions and self.line(node) == place.line]
+        found = [node for node in self._by_line.get(place.line, ()) if isinstance(node, kinds)]
         if place.column:
             span = (place.line, place.column), (place.end_line, place.end_column)
             return next((node for node in found if self.span(node) == span), None)
@@ -468,6 +477,15 @@ def _is_call(statement: Statement) -> bool:
     """Whether a statement keeps nothing of what it computes, as `print(x)` does."""
     parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
     return all(isinstance(part, cst.Expr) for part in parts)
+
+
+def _below(top: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all that it holds, in the order in which they begin."""
+    waiting = [top]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
 
 
 def operand(code: str) -> str:

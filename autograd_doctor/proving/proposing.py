@@ -15,10 +15,13 @@ from autograd_doctor.notebook import parted
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.trace import Trace
 
+_LARGEST = 100_000
+"""Characters of a file in which a check looks for a change: a tree of it takes a second or two."""
+
 
 def with_changes(report: Report, trace: Trace) -> Report:
     """The report with the first change for each finding that has one; where a fixer fails, that is noted."""
-    sources, failed = Sources(), list[str]()
+    sources, failed = Sources(_LARGEST), list[str]()
     findings = [_with_change(Case(each, trace, sources, report.target.cwd), failed) for each in report.findings]
     return msgspec.structs.replace(report, findings=findings, notes=[*report.notes, *failed])
 

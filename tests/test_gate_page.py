@@ -34,7 +34,7 @@ def doctor_on_path(tmp_path: Path) -> dict[str, str]:
 
 
 def _typed(line: str, home: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    words = shlex.split(line)
+    words = shlex.split(line, comments=True)
     if words[0] == "doctor" and not _FOR_A_SHELL.intersection(line):
         return doctor(*words[1:], cwd=home, env=environment)
     return subprocess.run(line, shell=True, cwd=home, env=environment, capture_output=True, text=True, timeout=PATIENCE)
@@ -50,7 +50,7 @@ def test_the_session_of_the_page(tmp_path: Path, doctor_on_path: dict[str, str])
             (home / named["name"]).write_text(block["text"])
         for line in block["text"].splitlines() if block["language"] == "console" else ():
             implied = _EXIT_CODE.search(line)
-            done = _typed(line.partition("  #")[0], home, doctor_on_path)
+            done = _typed(line, home, doctor_on_path)
             assert done.returncode == int(implied[1] if implied else 0), f"{line}\n{done.stdout}{done.stderr}"
             assert "Traceback" not in done.stderr
             ran += 1

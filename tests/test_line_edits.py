@@ -33,9 +33,13 @@ def test_edits_make_the_second_text_of_the_first(before: str, after: str) -> Non
 
 
 @given(TEXTS, TEXTS)
-def test_a_line_that_has_moved_is_the_same_line(before: str, after: str) -> None:
-    old, new = (text.replace("\r\n", "\n").replace("\r", "\n").split("\n") for text in (before, after))
-    assert all(old[line - 1] == new[there - 1] for line, there in moved(before, after).items())
+def test_lines_keep_their_order_and_none_is_two(before: str, after: str) -> None:
+    there = list(moved(before, after).values())
+    assert there == sorted(set(there))
+
+
+def test_a_line_that_is_indented_or_written_otherwise_is_the_same_line() -> None:
+    assert moved("a\nb\nc\n", "a\nwith x:\n    b\nd\n") == {1: 1, 2: 3, 3: 4}
 
 
 @given(TEXTS, TEXTS)

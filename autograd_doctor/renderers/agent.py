@@ -34,8 +34,11 @@ def render(report: Report, options: Options) -> str:
 
 def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
     """Each report below a heading, and a line that counts them."""
-    said = [_text([heading(reports, part.number, part.name)]) + render(part.report, part.options) for part in parts]
-    return "".join(said) + _text([closing(reports)])
+    said = [
+        _text([one_line(heading(reports, part.number, part.name))]) + render(part.report, part.options)
+        for part in parts
+    ]
+    return "".join(said) + _text([one_line(closing(reports))])
 
 
 def _text(lines: Sequence[str] | Iterator[str]) -> str:
@@ -77,7 +80,7 @@ def _finding(finding: ReportedFinding, report: Report) -> Iterator[str]:
         yield f"  change: {one_line(finding.help)}"
     yield from _patch(finding, report)
     if command := _verifies(finding, report):
-        yield f"  verify: {command}"
+        yield f"  verify: {one_line(command)}"
 
 
 def _patch(finding: ReportedFinding, report: Report) -> Iterator[str]:

@@ -454,3 +454,10 @@ def test_an_optimizer_moves_with_what_was_made_of_it(tmp_path: Path) -> None:
     program = "opt = «Adam(m.parameters())»\n# slower\nrate = Rate(opt)\nm.head = Linear()\nrun(m, opt)\n"
     (text,) = candidates_for("AD205", program, tmp_path)
     assert text == "m.head = Linear()\nopt = Adam(m.parameters())\n# slower\nrate = Rate(opt)\nrun(m, opt)\n"
+
+
+def test_a_gradient_goes_where_its_leaf_is_updated_by_hand(tmp_path: Path) -> None:
+    program = "for p in (w, b):\n    «p.data -= rate * p.grad»  # down\n"
+    (text,) = candidates_for("AD101", program, tmp_path)
+    assert text == "for p in (w, b):\n    p.data -= rate * p.grad  # down\n    p.grad = None\n"
+    assert candidates_for("AD101", "«p -= rate * g»\n", tmp_path) == []

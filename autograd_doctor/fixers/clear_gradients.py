@@ -8,11 +8,19 @@ import libcst as cst
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
+from autograd_doctor.fixing.source_tree import Source
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
-    """Before the backward that the step belongs to, where the optimizer is at hand there; or after the step."""
+    """Before the backward that the step belongs to, where the optimizer is at hand there; or after the step.
+
+    What is changed by hand loses its gradient where it is changed.
+    """
     here = case.here()
+    update = here.at(case.finding.location, cst.AugAssign) if here is not None else None
+    if here is not None and update is not None:
+        yield from _by_hand(case, here, update)
+        return
     call = here.at(case.finding.location, cst.Call) if here is not None else None
     if here is None or call is None or not isinstance(call.func, cst.Attribute):
         return
@@ -26,6 +34,14 @@ def candidates(case: Case) -> Iterator[Candidate]:
     if backward is not None and in_same_loop and here.function(backward) is here.function(step):
         yield case.candidate(f"call `{clear}` before `backward()`", Editing(here).before(backward, clear))
     yield case.candidate(f"call `{clear}` after the step", Editing(here).after(step, clear))
+
+
+def _by_hand(case: Case, here: Source, update: cst.AugAssign) -> Iterator[Candidate]:
+    """`p -= rate * p.grad`, also of `p.data`."""
+    target, statement = here.code(update.target).removesuffix(".data"), here.statement_of(update)
+    if statement is not None and f"{target}.grad" in map(here.code, here.all(cst.Attribute, inside=update.value)):
+        clear = f"{target}.grad = None"
+        yield case.candidate(f"set `{clear}` after the update", Editing(here).after(statement, clear))
 
 
 FIXER = Fixer(codes=("AD101",), candidates=candidates)

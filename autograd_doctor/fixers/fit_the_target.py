@@ -9,6 +9,7 @@ import libcst as cst
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
+from autograd_doctor.fixing.shapes import extra_dimension
 from autograd_doctor.fixing.source_tree import Source, operand
 from autograd_doctor.views.crash import died_of
 
@@ -55,19 +56,13 @@ def _shaped(
 ) -> Iterator[Candidate]:
     """A dimension of size one that one has and the other has not."""
     code = operand(here.code(argument.value))
-    if (dim := _extra(own, other)) is not None:
+    if (dim := extra_dimension(own, other)) is not None:
         code = f"{code}.squeeze({dim})"
-    elif (dim := _extra(other, own)) is not None:
+    elif (dim := extra_dimension(other, own)) is not None:
         code = f"{code}.unsqueeze({dim})"
     else:
         return
     yield case.candidate(f"give the loss `{code}`", Editing(here).replace(argument.value, code))
-
-
-def _extra(shape: Sequence[int], other: Sequence[int]) -> int | None:
-    """The dimension of size one that a shape has beyond another."""
-    found = [dim for dim, size in enumerate(shape) if size == 1 and [*shape[:dim], *shape[dim + 1 :]] == list(other)]
-    return found[-1] if found else None
 
 
 FIXER = Fixer(codes=("AD511",), candidates=candidates)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
 from autograd_doctor.events.losses import PairsReduced
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
 from autograd_doctor.fixing.editing import Editing
+from autograd_doctor.fixing.shapes import extra_dimension
 from autograd_doctor.fixing.source_tree import Source, Statement, operand
 
 
@@ -21,11 +22,13 @@ def candidates(case: Case) -> Iterator[Candidate]:
     if left is None or right is None:
         return
     sides = [(left, pairs.left.shape, pairs.right.shape), (right, pairs.right.shape, pairs.left.shape)]
-    changes = [(expression, dim) for expression, own, other in sides if (dim := _extra(own, other)) is not None]
+    changes = [
+        (expression, dim) for expression, own, other in sides if (dim := extra_dimension(own, other)) is not None
+    ]
     for expression, dim in changes:
         yield _changed(case, here, expression, f"squeeze({dim})")
     for expression, own, other in sides:
-        if (dim := _extra(other, own)) is not None:
+        if (dim := extra_dimension(other, own)) is not None:
             yield _changed(case, here, expression, f"unsqueeze({dim})")
     for expression, dim in changes:
         made = _assigned(case, here, expression)
@@ -59,14 +62,11 @@ def _pairs(case: Case) -> PairsReduced | None:
         for each in case.trace.of(PairsReduced)
         if each.location is not None and (each.location.path, each.location.line, each.location.column) == span
     ]
-    ranks = {(_extra(each.left.shape, each.right.shape), _extra(each.right.shape, each.left.shape)) for each in seen}
+    ranks = {
+        (extra_dimension(each.left.shape, each.right.shape), extra_dimension(each.right.shape, each.left.shape))
+        for each in seen
+    }
     return seen[0] if len(ranks) == 1 else None
-
-
-def _extra(shape: Sequence[int], other: Sequence[int]) -> int | None:
-    """The dimension of size one that a shape has beyond another."""
-    found = [dim for dim, size in enumerate(shape) if size == 1 and [*shape[:dim], *shape[dim + 1 :]] == list(other)]
-    return found[-1] if found else None
 
 
 def _operands(here: Source, node: cst.CSTNode | None) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:

@@ -157,6 +157,14 @@ def test_a_cell_knows_what_cells_before_it_have_imported(tmp_path: Path) -> None
     assert first.name_of("torch", "nn") == "t.nn"
 
 
+def test_what_many_cells_import_is_looked_for_once_in_each(tmp_path: Path) -> None:
+    file = tmp_path / "train.ipynb"
+    file.write_text(notebook("import torch", *["a = 1"] * 40), encoding="utf-8")
+    source = Sources().get(f"{file}#cell-41")
+    assert source is not None
+    assert source.torch() == "torch"
+
+
 def test_a_notebook_laid_out_in_a_way_that_cannot_be_kept_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "train.ipynb"
     file.write_text(notebook("a = 1").replace('"cells"', '   "cells"'), encoding="utf-8")

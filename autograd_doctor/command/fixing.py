@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -51,7 +51,7 @@ def fix(request: Request, *, seconds: float, apply: bool, diff: Path | None) -> 
             return ExitCode.USAGE
         before = Seen(Sources(), ran.run.trace, report_on(ran.run, ran.what, ran.job))
         trials = _Trials(request, ran, before, until=time.monotonic() + seconds)
-        series = tried(before, trials.run, trials.reference, is_over=trials.is_over)
+        series = tried(before, trials.run, lambda: trials.reference, is_over=trials.is_over)
         series = trials.confirmed(series)
     if ran.run.members:
         series.failed.append("no change was tried: the program trains in several processes")
@@ -82,7 +82,7 @@ class _Trials:
         note(self._request, f"trying a change: {candidate.description}")
         return self._seen(candidate.sources, self._plan, f"change {self._count}")
 
-    @cache  # noqa: B019
+    @cached_property
     def reference(self) -> Seen:
         """The program as it is, cut and stopped as it is with changes."""
         if not any(drawn.cut for drawn in self._before.trace.of(BatchDrawn)):

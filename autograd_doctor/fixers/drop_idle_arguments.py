@@ -25,7 +25,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     yield case.candidate(f"leave `{keyword}=True` out", Editing(here).withhold(call, argument), keeps=True)
     if keyword == "create_graph" and named_argument(call, "retain_graph") is None:
         instead = "give `retain_graph=True` instead of `create_graph=True`"
-        yield case.candidate(instead, Editing(here).rename(call, keyword, "retain_graph"), keeps=True)
+        yield case.candidate(instead, Editing(here).name_argument(argument, "retain_graph"), keeps=True)
 
 
 FIXER = Fixer(codes=("AD304", "AD309"), candidates=candidates)

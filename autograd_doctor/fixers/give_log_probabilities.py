@@ -8,7 +8,7 @@ import libcst as cst
 
 from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.fixing.called_layers import called
-from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
+from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Source, operand
 from autograd_doctor.fixing.squashed_outputs import Squashing, squashing
@@ -36,11 +36,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
 
 
 def _event(case: Case, place: Place | None) -> LossComputed | None:
-    if place is None:
-        return None
-    key = path_of(place, case.cwd), place.line, place.column
-    at = ((each, each.location) for each in case.trace.of(LossComputed))
-    return next((each for each, where in at if where and (where.path, where.line, where.column) == key), None)
+    return next((each for each in case.trace.of(LossComputed) if case.begins_at(each.location, place)), None)
 
 
 def _log_target(case: Case, there: Source, call: cst.Call) -> Iterator[Candidate]:

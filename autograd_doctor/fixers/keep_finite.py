@@ -14,7 +14,7 @@ from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import NonFiniteProduced
 from autograd_doctor.events.steps import NonFiniteGradient
 from autograd_doctor.fixing.called_layers import called, input_of, is_method
-from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
+from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Source, operand
 from autograd_doctor.fixing.value_paths import Flow, Lost
@@ -46,18 +46,14 @@ def candidates(case: Case) -> Iterator[Candidate]:
 
 def _event(case: Case) -> _Event | None:
     """What the finding is about, but not a line of somebody's `backward`, which is what it is."""
+    where = case.finding.location
     if case.finding.code == "AD401":
         produced = case.trace.of(NonFiniteProduced)
-        return next((each for each in produced if _is_here(case, each) or each.operation.endswith(".step")), None)
+        return next(
+            (each for each in produced if case.is_at(each.location, where) or each.operation.endswith(".step")), None
+        )
     spoiled = (each for each in case.trace.of(NonFiniteGradient) if each.applied_at is None)
-    return next((each for each in spoiled if _is_here(case, each)), None)
-
-
-def _is_here(case: Case, event: _Event) -> bool:
-    where, place = event.location, case.finding.location
-    if where is None or place is None:
-        return False
-    return (where.path, where.line) == (path_of(place, case.cwd), place.line)
+    return next((each for each in spoiled if case.is_at(each.location, where)), None)
 
 
 def _logarithm(case: Case, here: Source, node: cst.CSTNode, event: _Event) -> Iterator[Candidate]:

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from autograd_doctor.events.losses import LossComputed, Shaping, WeightsApart
-from autograd_doctor.findings import Location
 from autograd_doctor.fixing.called_layers import built, called, is_method
-from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
+from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.operations import DROPOUTS, MOVES
-from autograd_doctor.report import Place
 from autograd_doctor.tape import Value, source_of
 
 _LAYERS = frozenset({"Softmax", "LogSoftmax", "Softmin"})
@@ -47,15 +45,15 @@ def _wanted(case: Case) -> int | None:
     """The dimension that the loss takes for the classes, or that the weighted sum runs over."""
     place = case.finding.location
     for event in case.trace.of(WeightsApart):
-        if event.over and _is(case, event.location, place):
+        if event.over and case.begins_at(event.location, place):
             return event.softmax.dim
-        if not event.over and _is(case, event.softmax.location, place):
+        if not event.over and case.begins_at(event.softmax.location, place):
             return _summed(case, event)
     found = {
         _of_classes(softmax, event)
         for event in case.trace.of(LossComputed)
         for softmax in _softmaxes(event)
-        if _is(case, softmax.location, place)
+        if case.begins_at(softmax.location, place)
     }
     return found.pop() if len(found) == 1 else None
 
@@ -95,7 +93,9 @@ def _holds(value: Value, softmax: Shaping) -> bool:
 
 def _of_equation(case: Case, event: WeightsApart, factor: int) -> int | None:
     """Of the letters that the equation gives to the weights, the only one that is not in the result."""
-    place = next((each.location for each in case.finding.related if _is(case, event.location, each.location)), None)
+    place = next(
+        (each.location for each in case.finding.related if case.begins_at(event.location, each.location)), None
+    )
     there = case.source(place)
     call = there.at(place, cst.Call) if there is not None else None
     equation = call.args[0].value if call is not None and call.args else None
@@ -105,13 +105,6 @@ def _of_equation(case: Case, event: WeightsApart, factor: int) -> int | None:
     letters = left.split(",")[factor]
     gone = [number for number, letter in enumerate(letters) if letter not in result]
     return gone[0] - len(letters) if len(gone) == 1 else None
-
-
-def _is(case: Case, location: Location | None, place: Place | None) -> bool:
-    if location is None or place is None:
-        return False
-    found = location.path, location.line, location.column
-    return found == (path_of(place, case.cwd), place.line, place.column)
 
 
 FIXER = Fixer(codes=("AD605",), candidates=candidates)

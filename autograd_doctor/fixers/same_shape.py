@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from autograd_doctor.events.losses import PairsReduced
-from autograd_doctor.fixing.candidate import Candidate, Case, Fixer, path_of
+from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.shapes import extra_dimension
 from autograd_doctor.fixing.source_tree import Source, Statement, operand
@@ -53,15 +53,7 @@ def _assigned(case: Case, here: Source, expression: cst.BaseExpression) -> State
 def _pairs(case: Case) -> PairsReduced | None:
     """What the finding is about, where the operands had dimensions alike whenever they were seen."""
     place = case.finding.location
-    if place is None:
-        return None
-    path = path_of(place, case.cwd)
-    span = path, place.line, place.column
-    seen = [
-        each
-        for each in case.trace.of(PairsReduced)
-        if each.location is not None and (each.location.path, each.location.line, each.location.column) == span
-    ]
+    seen = [each for each in case.trace.of(PairsReduced) if case.begins_at(each.location, place)]
     ranks = {
         (extra_dimension(each.left.shape, each.right.shape), extra_dimension(each.right.shape, each.left.shape))
         for each in seen

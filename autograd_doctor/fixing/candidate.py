@@ -70,6 +70,12 @@ class Case:
             return False
         return (location.path, location.line) == (path_of(place, self.cwd), place.line)
 
+    def begins_at(self, location: Location | None, place: Place | None) -> bool:
+        """Whether an event happened at the very place."""
+        if location is None or place is None:
+            return False
+        return self.is_at(location, place) and location.column == place.column
+
     def optimizer(self) -> int | None:
         """The number of the optimizer that the finding is about, None where its name tells no single one."""
         named = [each for each in self.trace.optimizers if self.trace.optimizer_name(each) == self.finding.subject]

@@ -66,13 +66,6 @@ class Editing:
         new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
         return self._with_arguments(call, [*others, last.with_changes(comma=comma, whitespace_after_arg=plain), new])
 
-    def rename(self, call: cst.Call, keyword: str, name: str) -> Editing:
-        """Call with the argument of this name under another one."""
-        named = named_argument(call, keyword)
-        return self._with_arguments(
-            call, [a.with_changes(keyword=cst.Name(name)) if a is named else a for a in call.args]
-        )
-
     def withhold(self, call: cst.Call, argument: cst.Arg) -> Editing:
         """Call without one of its arguments."""
         kept = [each for each in call.args if each is not argument]

@@ -112,8 +112,8 @@ class Source:
 
     def holds(self, node: cst.CSTNode, place: Place) -> bool:
         """Whether a place begins within a node."""
-        first, last = self.span(node)
-        return first <= (place.line, place.column or first[1]) < last
+        first, _ = self.span(node)
+        return self._spans(node, (place.line, place.column or first[1]))
 
     def inside(self, place: Place | None, *kinds: type[N]) -> list[N]:
         """The nodes of some kinds within the span of a place, the outermost first."""
@@ -146,7 +146,7 @@ class Source:
             return None
         if not place.column:
             return next((self.unit(each) for each in self._statements() if self.line(each) == place.line), None)
-        held = [each for each in self._statements() if self._holds(each, (place.line, place.column))]
+        held = [each for each in self._statements() if self._spans(each, (place.line, place.column))]
         return self.unit(held[-1]) if held else None
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:
@@ -161,7 +161,7 @@ class Source:
             if isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
                 yield node
 
-    def _holds(self, node: cst.CSTNode, at: _Line) -> bool:
+    def _spans(self, node: cst.CSTNode, at: _Line) -> bool:
         first, last = self.span(node)
         return first <= at < last
 
@@ -449,9 +449,8 @@ class Source:
 
     def _everywhere(self, kind: type[N]) -> Iterator[N]:
         """Those that are not of one function alone."""
-        for each in self._earlier:
-            yield from each._everywhere(kind)
-        yield from (each for each in self.all(kind) if self.around(each, cst.FunctionDef) is None)
+        for cell in (*self._earlier, self):
+            yield from (each for each in cell.all(kind) if cell.around(each, cst.FunctionDef) is None)
 
 
 def renamed(expression: cst.BaseExpression, names: Mapping[cst.Name, str]) -> str:

@@ -6,12 +6,17 @@ import json
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
+from reports import sick
 
 from autograd_doctor.command import fixing
+from autograd_doctor.findings import Fix, Proof
 from autograd_doctor.fixing.changed_sources import Sources
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.proving.trying import confirmed
+from autograd_doctor.renderers import render
+from autograd_doctor.report import Fixing, Tried
 from tests.changes import changed, proof_of
 from tests.commands import doctor
 
@@ -187,3 +192,35 @@ def test_the_command_from_the_fault_to_a_patch_that_git_takes(tmp_path: Path) ->
     assert "1 change tried, 1 proven, written to pkg/loop.py" in done.stdout, done.stdout
     assert (package / "loop.py").read_bytes() == mended
     assert (package / "loop.py").stat().st_mode & 0o777 == 0o640
+
+
+# ------------------------------------------------------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize("name", ["full", "agent", "markdown", "html"])
+def test_every_change_is_shown_with_its_diff(name: str) -> None:
+    """That for a finding, and that for what came to light after it; once each."""
+    proof = Proof(proven=True, said=("it is gone",), steps=(3, 3))
+    fixes = [
+        Fix(applicability="unsafe", description=f"do {n}", diff=f"--- a/x.py\n-old {n}\n+new {n}\n", proof=proof)
+        for n in (1, 2)
+    ]
+    report = sick()
+    first = msgspec.structs.replace(report.findings[0], fix=fixes[0])
+    tried = [
+        Tried(code=each.code, name=each.name, title=each.title, fingerprint=key, place="x.py:7", fix=fix, later=later)
+        for each, key, fix, later in ((first, first.fingerprint, fixes[0], False), (first, "0", fixes[1], True))
+    ]
+    shown = render(
+        name,
+        msgspec.structs.replace(
+            report,
+            findings=[first, *report.findings[1:]],
+            fixing=Fixing(tried=tried, diff="", left=[], exit_code=0),
+        ),
+        width=100,
+    )
+    for n in (1, 2):
+        assert shown.count(f"+new {n}") == 1
+        assert f"do {n}" in shown
+    assert shown.index("+new 1") < shown.lower().index("came to light") < shown.index("+new 2")

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
 
+from autograd_doctor.findings import Fix
 from autograd_doctor.renderers import Options, Part
-from autograd_doctor.renderers.changes import described, diff_lines, others, outcome, verdict
+from autograd_doctor.renderers.changes import called, described, diff_lines, later, others, outcome, verdict
 from autograd_doctor.renderers.one_finding import where
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import doubts, remarks, subject_of
@@ -56,6 +57,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"findings: none, of {plural(len(report.checks.ran), 'check')} that looked"
     for finding in report.findings:
         yield from _finding(finding, report)
+    for each in later(report):
+        yield f"came to light: {one_line(called(each))}"
+        yield from _tried(each.fix)
     yield from (f"{label}: {one_line(said)}" for label, said in (*outcome(report), *remarks(report)))
 
 
@@ -85,12 +89,16 @@ def _finding(finding: ReportedFinding, report: Report) -> Iterator[str]:
 
 def _patch(finding: ReportedFinding, report: Report) -> Iterator[str]:
     if finding.fix is not None:
-        label, why = verdict(finding.fix)
-        yield f"  patch: {one_line(described(finding.fix))}"
-        yield from (f"    {line}" for line in diff_lines(finding.fix))
-        if label:
-            yield f"  {label}: {one_line(why)}"
+        yield from _tried(finding.fix)
     yield from (f"  {label}: {one_line(said)}" for label, said in others(finding, report))
+
+
+def _tried(fix: Fix) -> Iterator[str]:
+    label, why = verdict(fix)
+    yield f"  patch: {one_line(described(fix))}"
+    yield from (f"    {line}" for line in diff_lines(fix))
+    if label:
+        yield f"  {label}: {one_line(why)}"
 
 
 def _verifies(finding: ReportedFinding, report: Report) -> str:

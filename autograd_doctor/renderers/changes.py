@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.findings import Fix
 from autograd_doctor.renderers.wording import listed
-from autograd_doctor.report import Fixing, Report, ReportedFinding
+from autograd_doctor.report import Fixing, Report, ReportedFinding, Tried
 from autograd_doctor.wording import plural
 
 
@@ -40,19 +40,23 @@ def others(finding: ReportedFinding, report: Report) -> Iterator[tuple[str, str]
             yield "also tried", f"{each.fix.description}: {label}: {why}"
 
 
+def later(report: Report) -> list[Tried]:
+    """The changes for what showed only in the program with the changes before."""
+    return [each for each in report.fixing.tried if each.later] if report.fixing is not None else []
+
+
+def called(each: Tried) -> str:
+    """What came to light: "AD207 unregistered-module: a module is kept … (train.py:10)"."""
+    place = f" ({each.place})" if each.place else ""
+    return f"{each.code} {each.name}: {each.title}{place}"
+
+
 def outcome(report: Report) -> Iterator[tuple[str, str]]:
     """What came of all changes together."""
     fixing = report.fixing
     if fixing is None or not report.findings:
         return
     yield "changes", f"{_counted(fixing)}{_where(fixing)}"
-    for each in fixing.tried:
-        if each.later:
-            label, why = verdict(each.fix)
-            yield (
-                "changes",
-                f"`{each.code}` {each.name} came to light ({each.place}): {each.fix.description}: {label}: {why}",
-            )
     if fixing.cut_off:
         yield "changes", "not all were tried: time ran out (`--max-seconds`)"
     if fixing.left:

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
-from autograd_doctor.renderers.changes import outcome
-from autograd_doctor.renderers.one_finding import finding_lines
+from autograd_doctor.renderers.changes import later, outcome
+from autograd_doctor.renderers.one_finding import finding_lines, later_lines
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.profile_lines import profile_lines
 from autograd_doctor.renderers.remarks import command, is_function, is_profile, remarks
@@ -56,6 +56,9 @@ def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
         yield Text("")
     for finding in report.findings:
         yield from finding_lines(canvas, finding, report)
+        yield Text("")
+    for each in later(report):
+        yield from later_lines(canvas, each)
         yield Text("")
     yield from _footer(canvas, report)
 

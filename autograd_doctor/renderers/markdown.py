@@ -9,18 +9,20 @@ from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
+from autograd_doctor.findings import Fix
 from autograd_doctor.profiling import Profile
 from autograd_doctor.renderers import Earlier, Options, Part
 from autograd_doctor.renderers.canvas import Canvas
-from autograd_doctor.renderers.changes import NONE_MADE, described, diff_lines, others, outcome, verdict
+from autograd_doctor.renderers.changes import NONE_MADE, called, described, diff_lines, later, others, outcome, verdict
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.one_finding import places_of
+from autograd_doctor.renderers.printable import one_line
 from autograd_doctor.renderers.profile_tables import Table, pace, tables
 from autograd_doctor.renderers.remarks import command, doubts, remarks, subject_of
 from autograd_doctor.renderers.since import since
 from autograd_doctor.renderers.spots import spot
 from autograd_doctor.renderers.wording import heading, machine, measured, summary, was_judged
-from autograd_doctor.report import Assumed, Report, ReportedFinding, Run
+from autograd_doctor.report import Assumed, Report, ReportedFinding, Run, Tried
 from autograd_doctor.reports import Reports, closing
 from autograd_doctor.wording import plural
 
@@ -46,7 +48,7 @@ def render(report: Report, options: Options) -> str:
 def within(report: Report, limit: int | None, earlier: Earlier | None = None) -> Markdown:
     """As much of the report as fits into so many bytes of UTF-8: details of the last findings are left out first."""
     head, foot = _head(report) + (_since(report, earlier) if earlier else ""), _foot(report)
-    details = [_details(report, finding) for finding in report.findings]
+    details = [_details(report, finding) for finding in report.findings] + [*map(_later, later(report))]
     room = inf if limit is None else limit - _size(head + _cut(len(details)) + foot)
     kept = sum(size <= room for size in accumulate(map(_size, details)))
     left_out = len(details) - kept
@@ -161,16 +163,24 @@ def _details(report: Report, finding: ReportedFinding) -> str:
     return f"{title}\n\n{shown}\n{rows}{_change(report, finding)}\n"
 
 
+def _later(each: Tried) -> str:
+    return f"### came to light: {prose(one_line(called(each)))}\n\n{_tried(each.fix)}\n"
+
+
 def _change(report: Report, finding: ReportedFinding) -> str:
-    """The change as a diff, and what a run with it showed."""
-    told, shown = [*others(finding, report)], ""
-    if finding.fix is not None:
-        diff = fenced("\n".join(diff_lines(finding.fix)), "diff")
-        shown = f"- **fix:** {prose(described(finding.fix))}\n\n{diff}\n"
-        told = [pair for pair in (verdict(finding.fix), *told) if pair[0]]
-    elif report.fixing is not None:
+    """The change as a diff, what a run with it showed, and what else was tried."""
+    told = [*others(finding, report)]
+    if finding.fix is None and report.fixing is not None:
         told.append(("fix", NONE_MADE))
+    shown = _tried(finding.fix) if finding.fix is not None else ""
     return shown + "".join(f"- **{label}:** {prose(said)}\n" for label, said in told)
+
+
+def _tried(fix: Fix) -> str:
+    label, why = verdict(fix)
+    diff = fenced("\n".join(diff_lines(fix)), "diff")
+    proof = f"- **{label}:** {prose(why)}\n" if label else ""
+    return f"- **fix:** {prose(described(fix))}\n\n{diff}\n{proof}"
 
 
 def _rows(finding: ReportedFinding, run: Run) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,13 @@ from rich.text import Text
 
 from autograd_doctor.findings import Evidence, Fix
 from autograd_doctor.renderers.canvas import FAINT, GUTTER, SEVERITY_STYLES, Canvas
-from autograd_doctor.renderers.changes import NONE_MADE, described, diff_lines, others, verdict
+from autograd_doctor.renderers.changes import NONE_MADE, called, described, diff_lines, others, verdict
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import doubts, subject_of
 from autograd_doctor.renderers.wording import line_of, measured
-from autograd_doctor.report import Place, Report, ReportedFinding, Run
+from autograd_doctor.report import Place, Report, ReportedFinding, Run, Tried
 
 _DIFF = {"---": FAINT, "+++": FAINT, "@@": GUTTER, "-": "red", "+": "green"}
 
@@ -92,19 +92,28 @@ def _rows(canvas: Canvas, finding: ReportedFinding, run: Run, digits: int) -> It
         yield from _row(canvas, digits, "help", finding.help, "bold green")
 
 
+def later_lines(canvas: Canvas, each: Tried) -> Iterator[Text]:
+    """A change for what came to light only with the changes before, whose lines are counted then."""
+    yield from canvas.indented(Text.assemble(("came to light: ", "bold"), canvas.prose(one_line(called(each)), "bold")))
+    yield from _tried(canvas, each.fix, 2)
+
+
 def _change(canvas: Canvas, finding: ReportedFinding, report: Report, digits: int) -> Iterator[Text]:
-    """The change as a diff, and what a run with it showed."""
-    fix = finding.fix
-    if fix is not None:
-        yield from _row(canvas, digits, "fix", described(fix), "bold green")
-        yield from (Text.assemble(" " * (digits + 4), line) for line in _diff(canvas, fix))
-        label, why = verdict(fix)
-        if label:
-            yield from _row(canvas, digits, label, why, "bold green" if label == "proven" else "bold yellow")
+    """The change as a diff, what a run with it showed, and what else was tried."""
+    if finding.fix is not None:
+        yield from _tried(canvas, finding.fix, digits)
     elif report.fixing is not None:
         yield from _row(canvas, digits, "fix", NONE_MADE)
     for label, said in others(finding, report):
         yield from _row(canvas, digits, label, said)
+
+
+def _tried(canvas: Canvas, fix: Fix, digits: int) -> Iterator[Text]:
+    yield from _row(canvas, digits, "fix", described(fix), "bold green")
+    yield from (Text.assemble(" " * (digits + 4), line) for line in _diff(canvas, fix))
+    label, why = verdict(fix)
+    if label:
+        yield from _row(canvas, digits, label, why, "bold green" if label == "proven" else "bold yellow")
 
 
 def _diff(canvas: Canvas, fix: Fix) -> Iterator[Text]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from autograd_doctor.findings import Fix, Losses
-from autograd_doctor.renderers.changes import diff_lines, others, verdict
+from autograd_doctor.renderers.changes import called, diff_lines, later, others, verdict
 from autograd_doctor.report import Report, ReportedFinding
 
 WIDTH, HEIGHT = 260, 84
@@ -42,16 +42,22 @@ class Change:
 
 def change_of(finding: ReportedFinding, report: Report) -> Change | None:
     """What to show of the change for a finding, None where there is none."""
-    fix = finding.fix
-    if fix is None:
-        return None
+    return None if finding.fix is None else _change(finding.fix, list(others(finding, report)))
+
+
+def came_to_light(report: Report) -> list[tuple[str, Change]]:
+    """What showed only with the changes before, and the change for it."""
+    return [(called(each), _change(each.fix, [])) for each in later(report)]
+
+
+def _change(fix: Fix, besides: list[tuple[str, str]]) -> Change:
     return Change(
         description=fix.description,
         state=verdict(fix)[0] or "not tried",
         lines=[(_kind(line), line) for line in diff_lines(fix)],
         said=list(fix.proof.said) if fix.proof else [],
         curves=list(_pairs(fix)),
-        others=list(others(finding, report)),
+        others=besides,
     )
 
 

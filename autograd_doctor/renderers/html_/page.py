@@ -20,7 +20,7 @@ from autograd_doctor.renderers import Earlier, Part, remarks
 from autograd_doctor.renderers.changes import outcome as outcome_of_changes
 from autograd_doctor.renderers.frames import frames
 from autograd_doctor.renderers.full import seen
-from autograd_doctor.renderers.html_.change_shown import HEIGHT, WIDTH, change_of
+from autograd_doctor.renderers.html_.change_shown import HEIGHT, WIDTH, came_to_light, change_of
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
 from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
@@ -121,6 +121,7 @@ def _body(report: Report, earlier: Earlier | None, at: str = "") -> Markup:
                 *outcome_of_changes(report),
                 *(row for row in remarks.remarks(report) if row[0] not in _ELSEWHERE),
             ],
+            later=came_to_light(report),
             width=WIDTH,
             height=HEIGHT,
             coverage=list(_coverage(report)),

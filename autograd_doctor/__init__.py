@@ -8,14 +8,28 @@ package costs nothing.
 import importlib
 
 __version__ = "0.1.0"
-__all__ = ["Mistake", "Report", "Watched", "assert_healthy", "check", "render", "watch"]
+__all__ = [
+    "Mistake",
+    "Monitor",
+    "Report",
+    "TrainingStopped",
+    "Watched",
+    "assert_healthy",
+    "check",
+    "monitor",
+    "render",
+    "watch",
+]
 
 _HOMES = {
     "Mistake": "mistakes",
+    "Monitor": "api.monitoring",
     "Report": "report",
+    "TrainingStopped": "api.monitoring",
     "Watched": "api.watching",
     "assert_healthy": "api.asserting",
     "check": "api.checking",
+    "monitor": "api.monitoring",
     "render": "api.rendering",
     "watch": "api.watching",
 }

@@ -11,6 +11,14 @@ STACKS = "stacks.txt"
 """In the scratch folder: where the child's `faulthandler` writes all stacks when it receives SIGUSR2."""
 
 
+Looked = Literal["closely", "pulse", "urgent"]
+"""How far a chapter of a run that is monitored had come when it is judged.
+
+closely: all that watched has said what there was to say. pulse: so has what only took the pulse from then on. urgent:
+something of it cannot wait.
+"""
+
+
 class Target(Struct, frozen=True):
     """What to run: `script` is a path as typed, `module` a dotted name (`-m`), `model` a file for model mode.
 

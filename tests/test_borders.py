@@ -167,6 +167,19 @@ MAY_IMPORT = {
     "renderers": {
         *("findings", "judging", "notebook", "profiling", "report", "reports", "rules", "run_course", "wording"),
     },
+    # Runs that last.
+    "monitoring": {
+        "events",
+        "findings",
+        "judging",
+        "mistakes",
+        "plan",
+        "recording",
+        "report",
+        "rules",
+        "trace",
+        "wording",
+    },
     # What the person asks for.
     "config": {"accepted", "config_file", "mistakes", "plan"},
     "target": {"interpreter", "mistakes", "notebook", "plan"},
@@ -231,7 +244,7 @@ MAY_IMPORT = {
             "recording",
             "renderers",
         ),
-        *("report", "rules", "runner", "settings", "trace"),
+        *("clock", "events", "findings", "monitoring", "report", "rules", "runner", "settings", "trace"),
     },
     "pytest_plugin": set(),
     "cli": {"command", "config", "findings", "mistakes", "settings"},

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -29,7 +29,7 @@ from autograd_doctor.trace import Trace
 _SETTINGS = ("select", "extend_select", "ignore", "fail_on", "min_steps", "rules")
 """Those that say how to judge: nothing else is for the doctor to decide in a process that is not its own."""
 _WIDTH = 100
-_under_way = threading.Lock()
+under_way = threading.Lock()
 """Held while a block is watched: seams are patched for all of a process."""
 
 
@@ -55,11 +55,11 @@ def watch(*, steps: int | None = None, **settings: Any) -> Watched:
         raise Mistake(f"watch(): steps: expected a whole number above 0 or None, found {steps!r}")
     if missing := lacking_torch():
         raise Mistake(f"watch(): {missing}")
-    frame = _calling()
-    return Watched(_Job(_loaded(frame, settings)), _place(frame), steps)
+    frame = calling()
+    return Watched(Job(loaded(frame, settings, "watch()", ("steps",)), "watch()"), place_of(frame), steps)
 
 
-def _calling() -> FrameType:
+def calling() -> FrameType:
     """The innermost frame that is not ours."""
     frame = sys._getframe(1)
     while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
@@ -67,47 +67,56 @@ def _calling() -> FrameType:
     return frame
 
 
-def _place(frame: FrameType) -> str:
+def place_of(frame: FrameType) -> str:
     """The line that begins to watch, with its file as seen from the working folder."""
     file = Path(frame.f_code.co_filename)
     shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
     return f"{shown}:{frame.f_lineno}"
 
 
-def _loaded(frame: FrameType, settings: dict[str, Any]) -> Loaded:
+def loaded(frame: FrameType, settings: dict[str, Any], caller: str, others: Sequence[str]) -> Loaded:
+    """The settings for a call from a frame. others: its arguments that are none. Raises `Mistake`."""
     unknown = next((key for key in settings if key not in _SETTINGS), None)
     if unknown is not None:
-        raise Mistake(f"watch(): {unknown}: no such argument{nearest(unknown, ('steps', *_SETTINGS))}")
+        raise Mistake(f"{caller}: {unknown}: no such argument{nearest(unknown, (*others, *_SETTINGS))}")
     file = Path(frame.f_code.co_filename)
     folder = file.parent if file.is_file() else Path.cwd()
-    return config.load(settings, folder=folder, environment=os.environ, caller="watch()")
+    return config.load(settings, folder=folder, environment=os.environ, caller=caller)
 
 
-class _Job:
+class Job:
     """How to judge."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, caller: str) -> None:
         catalogue = all_rules()
         self.rules: list[Rule] = selection.selected(loaded, catalogue)
         if not self.rules:
-            raise Mistake("watch(): no rules left to check: `select` and `ignore` exclude all of them")
+            raise Mistake(f"{caller}: no rules left to check: `select` and `ignore` exclude all of them")
         self._tunables = selection.tunables(loaded, catalogue)
         self._settings = loaded.settings
         folder = loaded.file.parent if loaded.file else Path()
         self._accepted = Accepted(ignored=selection.ignored(loaded, catalogue), folder=folder)
 
-    def judged(self, trace: Trace, target: Target) -> Report:
+    @property
+    def fail_on(self) -> str:
+        """The least severity that fails a check."""
+        return self._settings.fail_on
+
+    def judged(
+        self, trace: Trace, target: Target, rules: Sequence[Rule] | None = None, outcome: Outcome | None = None
+    ) -> Report:
+        """The report on a trace by these rules, by all of them if none are given."""
         from autograd_doctor.engine import judge
         from autograd_doctor.proving.proposing import with_changes
 
         report = judge(
             trace,
-            self.rules,
+            self.rules if rules is None else rules,
             self._tunables,
             target=target,
             fail_on=self._settings.fail_on,
             min_steps=self._settings.min_steps,
-            outcome=Outcome(exit_code=trace.end.exit_code if trace.end else 0),
+            outcome=outcome or Outcome(exit_code=trace.end.exit_code if trace.end else 0),
             accepted=self._accepted,
         )
         return with_changes(report, trace) if report.findings else report
@@ -116,7 +125,7 @@ class _Job:
 class Watched:
     """A block that is watched, made by `watch`. It may be entered once; its `repr` is the report for people."""
 
-    def __init__(self, job: _Job, place: str, steps: int | None) -> None:
+    def __init__(self, job: Job, place: str, steps: int | None) -> None:
         self._job = job
         self._target = Target("block", place)
         self._steps = steps
@@ -143,13 +152,13 @@ class Watched:
         self._entered = True
         if os.environ.get("AUTOGRAD_DOCTOR") == "1":
             self._unwatched = "the whole program runs under `doctor check`, so this block was not watched separately"
-        elif not _under_way.acquire(blocking=False):
+        elif not under_way.acquire(blocking=False):
             self._unwatched = "another `watch()` was active, so this block was not watched separately"
         else:
             try:
                 self._end = _begun(self._job, self._target, self._steps)
             except BaseException:
-                _under_way.release()
+                under_way.release()
                 raise
         return self
 
@@ -163,7 +172,7 @@ class Watched:
         try:
             self._trace = end(error)
         finally:
-            _under_way.release()
+            under_way.release()
 
     def __repr__(self) -> str:
         if self._report is None and self._trace is None:
@@ -173,7 +182,7 @@ class Watched:
         return render("full", self.report, width=_WIDTH).rstrip("\n")
 
 
-def _begun(job: _Job, target: Target, steps: int | None) -> Callable[[BaseException | None], Trace]:
+def _begun(job: Job, target: Target, steps: int | None) -> Callable[[BaseException | None], Trace]:
     """Begin to watch; what is returned ends it, and tells what was recorded."""
     from autograd_doctor.runner.within import Within
 

@@ -29,7 +29,8 @@ class NonFiniteProduced(Event, frozen=True):
     rows: first-dimension indices, at most eight. reached: what it spoiled: a loss that went backward, the backward of
     one that left it out, a gradient that the program changed, a parameter in the step of an optimizer (the operation,
     then), or a loss that was only read. low_precision: the same operation is finite in float32 (None: not tried).
-    from_graph: nobody recorded the operation; it was found by computing the nodes of the graph once more. written_at:
+    from_graph: nobody recorded the operation; it was found by computing the nodes of the graph once more.
+    at_backward: its line is not known either; `location` is that of the backward. written_at:
     where infinities that went in were written down by the program itself, as masks are. grown: what grew before, in the
     same step.
     """
@@ -43,6 +44,7 @@ class NonFiniteProduced(Event, frozen=True):
     module: str = ""
     low_precision: bool | None = None
     from_graph: bool = False
+    at_backward: bool = False
     written_at: Location | None = None
     grown: GrownWithin | None = None
 

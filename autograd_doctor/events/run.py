@@ -139,6 +139,10 @@ class LightStepsCounted(Event, frozen=True):
     loss: float | None = None
 
 
+class CloseLookEnded(Event, frozen=True):
+    """Instruments that watch closely have said what they had seen; from here on only the pulse of the run is taken."""
+
+
 class MoreDetailNeeded(Event, frozen=True):
     """Something happened of which only the values of operations could have told the cause, and they were not read."""
 

@@ -63,6 +63,13 @@ def needed_for(events: Iterable[str]) -> list[type[Instrument]]:
     return ordered
 
 
+def _add_with_requirements(kind: type[Instrument], found: set[type[Instrument]]) -> None:
+    if kind not in found:
+        found.add(kind)
+        for required in requirements(kind).values():
+            _add_with_requirements(required, found)
+
+
 class Session:
     """The instruments of one run. A failure of ours is stated once, and neither stops the others nor the program."""
 
@@ -106,17 +113,24 @@ class Session:
 
     def close(self) -> None:
         """The program is over: let each instrument say what is left, then take everything out of torch again."""
-        instruments = list(self._instruments.values())
-        for instrument in instruments:
+        self.keep(())
+        self._outbox.close()
+        self._watches.close()
+
+    def keep(self, kinds: Iterable[type[Instrument]]) -> None:
+        """Let all but these, and those that they read, say what is left, and take them out of torch."""
+        kept: set[type[Instrument]] = set()
+        for kind in kinds:
+            _add_with_requirements(kind, kept)
+        over = [each for kind, each in self._instruments.items() if kind not in kept]
+        for instrument in over:
             with self.signals.guard.looking():
                 try:
                     instrument.finish()
                 except Exception as error:
                     self.failed(instrument, "finish", error)
-        self._outbox.close()
-        for instrument in reversed(instruments):
+        for instrument in reversed(over):
             self.detach(type(instrument))
-        self._watches.close()
 
     def leave(self) -> None:
         """Take everything out of torch with nothing said, in a process that was forked."""

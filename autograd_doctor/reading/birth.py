@@ -201,6 +201,12 @@ def _key(node: Node) -> str:
     return str(node.name()).rpartition("::")[2].rstrip("0123456789").removesuffix("Backward").lower()
 
 
+def operation_of(node: Node) -> str:
+    """What a node's operation is called."""
+    key = _key(node)
+    return _names().get(key, key)
+
+
 def _operation(node: Node) -> torch._ops.OpOverload | None:
     """The overload of a node's operation that takes most of what it saved, None if it cannot be called with that."""
     if is_a(node, BackwardCFunction):

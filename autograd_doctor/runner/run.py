@@ -24,6 +24,7 @@ from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import (
+    CloseLookEnded,
     InstrumentAttached,
     ModelAssumed,
     Noted,
@@ -96,7 +97,17 @@ ALWAYS = (
 have an accelerator waited for more often."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),
-    *(RunStarted, ModelAssumed, Noted, ProcessStarted, ProcessEnded, RankJoined, ProgramRaised, RunEnded),
+    *(
+        RunStarted,
+        ModelAssumed,
+        Noted,
+        ProcessStarted,
+        ProcessEnded,
+        RankJoined,
+        ProgramRaised,
+        CloseLookEnded,
+        RunEnded,
+    ),
 )
 """What the runner itself states, without any instrument."""
 _WELL: tuple[Reason, int] = ("finished", 0)

@@ -22,7 +22,7 @@ from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.run import ALWAYS, EMITS, Reason
 from autograd_doctor.runner.started import started
 
-_EMITS = [event.__name__ for event in EMITS if event is not ProcessStarted]
+EMITTED = [event.__name__ for event in EMITS if event is not ProcessStarted]
 """Forks can be counted only for as long as a process lives, and the piece is over before."""
 
 
@@ -42,7 +42,7 @@ class Within:
 
     def begin(self) -> None:
         """Attach the instruments. What the caller's frames name and was built before is introduced."""
-        self._session.emit(InstrumentAttached(instrument="runner", emits=_EMITS))
+        self._session.emit(InstrumentAttached(instrument="runner", emits=EMITTED))
         self._session.emit(started(self._plan.target))
         self._session.attach([*ALWAYS, *needed_for(self._plan.needs)])
         self._look("begin", self._introduce_named)
@@ -57,7 +57,7 @@ class Within:
             return
         if error is not None and not isinstance(error, GeneratorExit | KeyboardInterrupt | SystemExit):
             crash.tell(error, self._session)
-        self._leave(*_ending(error))
+        self._leave(*ending(error))
 
     def _leave_in_time(self, what: object) -> None:
         """The first step beyond the last begins: never inside torch's hooks, which are not to change while they run."""
@@ -93,23 +93,23 @@ class Within:
         """Optimizers that the caller's frames name: which parameters learn is to be known before the first step."""
         optimizers = self._session.find(Optimizers)
         if optimizers is not None:
-            for optimizer in filter(variable_name, _living_optimizers()):
+            for optimizer in filter(variable_name, living_optimizers()):
                 optimizers.known(optimizer)
 
     def _introduce_holders(self) -> None:
         """Optimizers that never stepped, and hold parameters that were seen: those are not without an optimizer."""
         optimizers, parameters = self._session.find(Optimizers), self._session.find(Parameters)
         if optimizers is not None and parameters is not None:
-            for optimizer in _living_optimizers():
+            for optimizer in living_optimizers():
                 if any(parameters.get(parameter) is not None for parameter in parameters_of(optimizer)):
                     optimizers.number(optimizer)
 
 
-def _living_optimizers() -> list[Optimizer]:
+def living_optimizers() -> list[Optimizer]:
     return [found for found in gc.get_objects() if is_a(found, Optimizer) and "param_groups" in attributes(found)]
 
 
-def _ending(error: BaseException | None) -> tuple[Reason, int]:
+def ending(error: BaseException | None) -> tuple[Reason, int]:
     """How the piece ended, and with which exit code it would have ended a program.
 
     One that came to its end is not said to be finished: the program goes on, and what it does then is not known.

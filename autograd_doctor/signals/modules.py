@@ -63,6 +63,8 @@ class ModuleCalls(Seam):
             call = ModuleCall(module, args, kwargs, torch.is_grad_enabled(), torch.is_inference_mode_enabled())
             if not is_inner:
                 self.began.send(call)
+                if self._patches is None:  # nobody watches any more, or somebody else does from here on
+                    return module(*args, **kwargs)
             if call.alone:
                 self._alone.add(get_ident())
             try:

@@ -21,7 +21,7 @@ from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.birth import birth
+from autograd_doctor.reading.birth import birth, operation_of
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import Place, locate, place
@@ -235,15 +235,20 @@ class Autopsies(Instrument):
     def _look_into(
         self, nodes: Sequence[Node], where: Place | None, reached: Literal["loss", "read"] = "loss"
     ) -> NonFiniteProduced | None:
-        """nodes: of a graph. where: the line of the backward; None if there was none yet."""
+        """nodes: of a graph. where: the line of the backward; None if there was none yet.
+
+        While all steps are merely glanced at, no other run will tell the line: then the operation is told without it.
+        """
         structure = structure_of(nodes)
         alike = (lines for (other, line), lines in self._lines.items() if other == structure and where in (line, None))
         lines = next(alike, None)
-        born = birth(nodes) if lines is not None else None
-        line = lines[nodes.index(born.node)] if lines is not None and born is not None else None
-        if born is None or line is None:
+        born = birth(nodes) if lines is not None or self._detail.dozing else None
+        if born is None:
             return None
-        operation, made_at = line
+        line = lines[nodes.index(born.node)] if lines is not None else None
+        if line is None and not self._detail.dozing:
+            return None
+        operation, made_at = line or (operation_of(born.node), where)
         return NonFiniteProduced(
             step=self._course.steps,
             operation=operation,
@@ -254,4 +259,5 @@ class Autopsies(Instrument):
             reached=reached,
             low_precision=born.low_precision,
             from_graph=True,
+            at_backward=line is None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -112,7 +112,7 @@ class Detail(Instrument):
     full: whether the present step is recorded operation by operation; `turned` is sent when that has changed. closely:
     whether the values of tensors and gradients are to be read as well; `focused` is sent when that has. full_from: this
     step, the one before it and a few that follow are full and looked at closely in any case. full_steps: how many were.
-    glancing: whether the present step is merely glanced at.
+    glancing: whether the present step is merely glanced at. dozing: whether all steps are.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
@@ -137,6 +137,7 @@ class Detail(Instrument):
         self._news_at = 0
         self._as_before_until = 0
         self._missed = self._has_optimizer = False
+        self._on_news: Callable[[], None] | None = None
 
     def detach(self) -> None:
         super().detach()
@@ -149,6 +150,17 @@ class Detail(Instrument):
         self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
         self.listen(self._course.step_taken, self._step_taken, bare=True)
         self.listen(self._course.began_by_hand, self._by_hand)
+
+    def doze(self, on_news: Callable[[], None]) -> None:
+        """Glance at all steps from now on, and call this where one would have been recorded for something new."""
+        self._rest()
+        self._turn(full=False)
+        self._guard.attend(Attention.GLANCE)
+        self._on_news = on_news
+
+    @property
+    def dozing(self) -> bool:
+        return self._on_news is not None
 
     def _by_hand(self, course: Course) -> None:
         """Steps are counted inside operations then, where these cannot be laid to rest: it is tried where it can."""
@@ -181,6 +193,8 @@ class Detail(Instrument):
         known = self._count(phase)
         if most is not None and known.times > most:
             self._turn(full=self._is_wanted)
+        elif known.steps <= FIRST_STEPS and self._on_news is not None:
+            self._on_news()
         elif known.steps <= FIRST_STEPS and self._may_be_granted:
             self._near |= known.steps <= CLOSE_STEPS
             self._news_at = self._course.steps
@@ -202,7 +216,10 @@ class Detail(Instrument):
 
     def ask(self) -> None:
         """Something is not as it was before: the next steps should be full ones, the first looked at closely."""
-        self._asked = _IN_A_ROW
+        if self._on_news is not None:
+            self._on_news()
+        else:
+            self._asked = _IN_A_ROW
 
     def missed(self, step: int | None = None) -> None:
         """A loss of a step, of this one by default, is not finite, and its values were not followed: state it, once."""
@@ -212,6 +229,8 @@ class Detail(Instrument):
             self.emit(MoreDetailNeeded(step=step, what="non-finite loss"))
 
     def _step_taken(self, course: Course) -> None:
+        if self._on_news is not None:
+            return
         if course.steps < self._as_before_until and self.glancing and not (self._fresh or self._asked):
             return
         self.full_steps += self.full
@@ -255,6 +274,7 @@ class Detail(Instrument):
         return self.full_steps < _ALWAYS_GRANTED + _SHARE * self._course.steps
 
     def _turn(self, *, full: bool) -> None:
+        full = full and not self.dozing
         # Where it could not be done at once, as inside an operation, it is tried again.
         (self._operations.resume if full else self._operations.rest)("light step")
         was_full, was_close = self.full, self.closely

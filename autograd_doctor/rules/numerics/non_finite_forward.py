@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import takewhile
 
 from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.numerics import GrownWithin, NonFiniteProduced
+from autograd_doctor.events.numerics import GrownWithin, LossesFollowed, NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.steps import BackwardRan, NonFiniteGradient, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.births import described_operands, origins, rows
+from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.rates import known
 from autograd_doctor.views.scaling import scaled_too_far
 from autograd_doctor.wording import plural
@@ -63,6 +65,32 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if not elsewhere and not hidden and (spoiled is None or born.step <= spoiled):
             yield _finding(trace, born)
             return
+    if not trace.of(NonFiniteProduced) and not trace.of(NonFiniteInput):
+        for curve in curves(trace):
+            if sum(stretch.backwards for stretch in _lost(curve)) >= tunables["lasting"]:
+                yield _lasting(curve)
+
+
+def _lost(curve: Curve) -> list[LossesFollowed]:
+    """The last losses, of which none was finite."""
+    return list(takewhile(lambda stretch: stretch.non_finite == stretch.backwards, reversed(curve.stretches)))[::-1]
+
+
+def _lasting(curve: Curve) -> Finding:
+    """Nothing tells which operation it was, but that training is over."""
+    lost = _lost(curve)
+    losses = sum(stretch.backwards for stretch in lost)
+    return RULE.finding(
+        f"the loss is not finite any more: none of the last {losses} was",
+        subject=curve.name or "loss",
+        location=curve.location,
+        help="go back to a checkpoint from before, and let `doctor check` run from there: it names the operation",
+        confidence="high",
+        evidence={"losses_not_finite": losses},
+        notes=("the step in which it began was not recorded, and its graph is unlike all that were",),
+        step_first=lost[0].first + 1,
+        step_count=losses,
+    )
 
 
 def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
@@ -186,6 +214,8 @@ def _left_out(born: NonFiniteProduced) -> str:
 def _how(born: NonFiniteProduced) -> str:
     if not born.from_graph:
         return ""
+    if born.at_backward:
+        return f"step {born.step + 1} was not recorded: the graph tells the operation, but not in which line it is"
     return f"step {born.step + 1} was not recorded: this was found by computing the nodes of its graph again"
 
 
@@ -308,10 +338,20 @@ RULE = Rule(
     "you notice, usually in the printed loss, its origin is lost.",
     fix="Clamp the argument of the operation, or use PyTorch's numerically stable function for the whole expression.",
     fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
-    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerBuilt, OptimizerStepped, ScalerUsed),
+    needs=(
+        *(NonFiniteProduced, NonFiniteInput, NonFiniteGradient, LossesFollowed),
+        *(BackwardRan, OptimizerBuilt, OptimizerStepped, ScalerUsed),
+    ),
     examine=examine,
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),
     needs_phases=(),
+    tunables={
+        "lasting": Tunable(
+            20,
+            "losses in a row that are not finite, to the last one, where nothing tells why",
+            "chosen: a gradient scaler that settles skips fewer (it begins at 65536 and halves with each)",
+        )
+    },
     folds=("AD402", "AD403", "AD405", "AD406", "AD412", "AD413", "AD111", "AD599", "AD116"),
 )

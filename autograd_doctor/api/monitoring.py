@@ -1,0 +1,313 @@
+"""`autograd_doctor.monitor`: the training in this very process, watched for as long as it lasts."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from autograd_doctor import __version__, recording
+from autograd_doctor.api.watching import Job, calling, loaded, place_of, under_way
+from autograd_doctor.clock import CLOCK
+from autograd_doctor.findings import SEVERITIES
+from autograd_doctor.interpreter import lacking_torch
+from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.monitoring import folder
+from autograd_doctor.monitoring.chapters import as_if_left, rules_for
+from autograd_doctor.monitoring.folder import About, Numbers, Told
+from autograd_doctor.monitoring.latest import Follower
+from autograd_doctor.monitoring.summing_up import report_on
+from autograd_doctor.plan import Looked, Plan, Target
+from autograd_doctor.ranks import this_rank
+from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.runner.allowance import Allowance
+from autograd_doctor.trace import Trace
+
+LOG = logging.getLogger("autograd_doctor")
+_ARGUMENTS = ("trace", "budget", "on_finding", "stop_on", "checkpoint")
+_ADVANCE = 0.4
+"""Seconds that may be spent before they are earned, where something is new."""
+_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
+"""Of findings that are told at once. Those of low confidence, and infos, are in the report."""
+
+
+class _Chapter(Protocol):
+    """See `runner.chapter.Chapter`, which is loaded with torch."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def trace(self) -> Path: ...
+    @property
+    def step(self) -> int: ...
+    def save(self, path: Path, about: dict[str, Any]) -> None: ...
+
+
+class _Watching(Protocol):
+    """See `runner.monitored.Monitored`."""
+
+    @property
+    def steps(self) -> int: ...
+    def end(self, error: BaseException | None) -> None: ...
+
+
+class TrainingStopped(Exception):
+    """Raised in the program, at a line of its own, for a finding at or above `stop_on`. `finding` is that finding."""
+
+    def __init__(self, finding: ReportedFinding) -> None:
+        super().__init__(_line(finding))
+        self.finding = finding
+
+
+def monitor(
+    trace: str | os.PathLike[str] = "run.trace",
+    *,
+    budget: float = 0.01,
+    on_finding: Callable[[ReportedFinding], object] | None = None,
+    stop_on: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Monitor:
+    """Watch the training of this process from now on, until it ends or `close()` is called.
+
+    The run is looked at as a check does, a few dozen steps at a time, again and again; in between only the pulse is
+    taken: the loss of each step, what made one of them not finite, memory. What that takes is measured, and kept to a
+    share of the run. Nothing of the program is changed, seeded, redirected or stopped, and no accelerator is waited for
+    but in steps that are looked at.
+
+    trace: a folder in which the run is recorded, one of a few megabytes at most; what an earlier run has left there is
+    put aside in it. `doctor report run.trace` judges it, also that of a process that was killed, and `doctor watch
+    run.trace` follows it. budget: the share of the time that looking may take; that of the first steps is paid back
+    later. on_finding: called with each finding, an error or a warning, in the thread that trains; all are written to
+    the logger `autograd_doctor`, too. stop_on: the least severity ("error", "warning") for which `TrainingStopped` is
+    raised in the program. checkpoint: a file that is written once, at the first finding for which the training would be
+    stopped, or else the first error: `torch.load` gives the states of models and optimizers by name, the step and the
+    finding. settings: as of `watch`.
+
+    Under `doctor check`, beside a `watch()` that is active, or where a monitor is at work already, nothing is watched a
+    second time, and the report says so. Of several ranks each watches itself, and takes its part of the budget. Raises
+    `Mistake` for arguments that are wrong, and where the folder cannot be made.
+    """
+    if missing := lacking_torch():
+        raise Mistake(f"monitor(): {missing}")
+    if not isinstance(budget, int | float) or isinstance(budget, bool) or not 0 < budget <= 1:
+        raise Mistake(f"monitor(): budget: expected a share of the time between 0 and 1, found {budget!r}")
+    if stop_on is not None and stop_on not in SEVERITIES:
+        known = ", ".join(f'"{severity}"' for severity in SEVERITIES)
+        raise Mistake(f"monitor(): stop_on: expected one of {known} or None, found {stop_on!r}{_like(stop_on)}")
+    frame = calling()
+    job = Job(loaded(frame, settings, "monitor()", _ARGUMENTS), "monitor()")
+    told = _Telling(on_finding, stop_on, Path(checkpoint) if checkpoint is not None else None)
+    watched = Monitor(job, Target("block", place_of(frame)), Path(trace), float(budget), told)
+    watched._begin()
+    return watched
+
+
+def _like(word: object) -> str:
+    return nearest(word, SEVERITIES) if isinstance(word, str) else ""
+
+
+def _line(finding: ReportedFinding) -> str:
+    where = f"{finding.location.path}:{finding.location.line}: " if finding.location is not None else ""
+    return f"{where}{finding.code} {finding.name}: {finding.message}"
+
+
+class _Telling:
+    """What is done with a finding."""
+
+    def __init__(
+        self, on_finding: Callable[[ReportedFinding], object] | None, stop_on: str | None, checkpoint: Path | None
+    ) -> None:
+        self._on_finding = on_finding
+        self._stop_on = stop_on
+        self._checkpoint = checkpoint
+        self._known: set[str] = set()
+
+    def new_of(self, report: Report) -> list[ReportedFinding]:
+        """Those of a report that were not told yet, and are to be."""
+        new = [finding for finding in report.findings if _is_told(finding) and finding.fingerprint not in self._known]
+        self._known.update(finding.fingerprint for finding in new)
+        return new
+
+    def tell(self, finding: ReportedFinding, save: Callable[[Path, dict[str, Any]], None]) -> BaseException | None:
+        """Log it, call what is to be called; returns what is to be raised in the program."""
+        LOG.log(_LEVELS[finding.severity], "%s", _line(finding))
+        stops = self._is_at_least(finding, self._stop_on or "")
+        if self._checkpoint is not None and (stops or (self._stop_on is None and finding.severity == "error")):
+            path, self._checkpoint = self._checkpoint, None
+            save(path, {"finding": msgspec.to_builtins(finding)})
+        if self._on_finding is not None:
+            self._on_finding(finding)
+        return TrainingStopped(finding) if stops else None
+
+    @staticmethod
+    def _is_at_least(finding: ReportedFinding, severity: str) -> bool:
+        return severity in SEVERITIES and SEVERITIES.index(finding.severity) <= SEVERITIES.index(severity)
+
+
+def _is_told(finding: ReportedFinding) -> bool:
+    return finding.severity in _LEVELS and finding.confidence != "low"
+
+
+class Monitor:
+    """A run that is monitored, made by `monitor`. It is over with `close()`, behind a `with`, or with the process.
+
+    findings: those that were told. numbers: what the run comes to, for a logger.
+    """
+
+    def __init__(self, job: Job, target: Target, path: Path, budget: float, telling: _Telling) -> None:
+        self._job = job
+        self._target = target
+        self._path = path.absolute()
+        self._telling = telling
+        self._ranks = this_rank(os.environ)
+        self._budget = budget / self._ranks.size
+        self._folder = folder.rank_folder(self._path, self._ranks.rank)
+        self._numbers = Follower()
+        self._allowance = Allowance(self._budget, _ADVANCE, CLOCK.perf_counter)
+        self._monitored: _Watching | None = None
+        self._about: About | None = None
+        self.findings: list[ReportedFinding] = []
+        self.unwatched = ""
+        """Why nothing is watched, empty where it is."""
+
+    # --------------------------------------------------------------------------------------------------- what is known
+
+    @property
+    def steps(self) -> int:
+        """How many the program has taken since."""
+        return self._monitored.steps if self._monitored is not None else 0
+
+    @property
+    def numbers(self) -> Numbers:
+        """The latest loss, and of the latest step that was looked at: gradient norm, update ratio, learning rate."""
+        return self._numbers.latest()
+
+    @property
+    def report(self) -> Report:
+        """What was seen so far, chapters that are over included."""
+        report = report_on(self._path, self._job.judged, self._job.rules, fail_on=self._job.fail_on)
+        return msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason)
+
+    def __repr__(self) -> str:
+        if self.unwatched:
+            return f"<monitor at {self._target.name}: {self.unwatched}>"
+        found = len(self.findings)
+        said = f"{self.steps} steps, {found} finding{'s' * (found != 1)}, in {self._path.name}"
+        return f"<monitor at {self._target.name}: {said}{', over' * self._is_over}>"
+
+    @property
+    def _is_over(self) -> bool:
+        return self._about is not None and bool(self._about.ended)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end(error)
+
+    def close(self) -> None:
+        """Watch no more. Nothing of the doctor is left in torch."""
+        self._end(None)
+
+    # ------------------------------------------------------------------------------------------------------- watching
+
+    def _begin(self) -> None:
+        if os.environ.get("AUTOGRAD_DOCTOR") == "1":
+            self.unwatched = "the whole program runs under `doctor check`"
+            return
+        folder.check_free(self._path)
+        if not under_way.acquire(blocking=False):
+            self.unwatched = "another `watch()` or `monitor()` was active"
+            return
+        try:
+            self._start()
+        except BaseException:
+            under_way.release()
+            raise
+
+    def _start(self) -> None:
+        from autograd_doctor.runner.monitored import Judges, Monitored
+
+        self._job.judged(Trace(()), self._target)  # what judges is loaded before the run begins
+        self._about = About(
+            tool=__version__,
+            target=self._target,
+            process=os.getpid(),
+            host=socket.gethostname(),
+            began=CLOCK.time(),
+            rank=self._ranks.rank,
+            size=self._ranks.size,
+            budget=self._budget,
+        )
+        try:
+            self._folder.begin(self._about)
+        except OSError as error:
+            raise Mistake(f"monitor(): {self._path}: cannot be written: {error.strerror}") from None
+        monitored = Monitored(Judges(self._plan, self._numbers.add, self._judged), self._allowance)
+        self._monitored = monitored
+        monitored.begin()
+        atexit.register(self._at_exit)
+
+    def _at_exit(self) -> None:
+        """What ended the program is in `sys.last_value`, if something did."""
+        self._end(getattr(sys, "last_value", None))
+
+    def _end(self, error: BaseException | None) -> None:
+        if self._about is None or self._about.ended or os.getpid() != self._about.process:
+            return
+        atexit.unregister(self._at_exit)
+        try:
+            if self._monitored is not None:
+                self._monitored.end(error)
+            self._say_ended(self._about, error)
+        finally:
+            under_way.release()
+
+    def _say_ended(self, about: About, error: BaseException | None) -> None:
+        now = CLOCK.time()
+        self._about = msgspec.structs.replace(
+            about,
+            ended=now,
+            how=f"{type(error).__name__} was raised" if error is not None else "it was over",
+            steps=self.steps,
+            seconds=round(now - about.began, 3),
+            spent=round(self._allowance.spent + self._allowance.pulse, 3),
+        )
+        self._folder.say(self._about)
+
+    def _plan(self, number: int) -> Plan:
+        self._folder.prune()
+        needs = {event for rule in self._job.rules for event in rule.needs}
+        return Plan(
+            target=self._target,
+            trace=str(self._folder.chapter(number)),
+            scratch=str(self._folder.path),
+            selected=[rule.code for rule in self._job.rules],
+            needs=sorted(event.__name__ for event in needs),
+            steps=0,
+            seconds=0.0,
+            batches_per_epoch=0,
+            polite=False,
+            ranks=self._ranks,
+        )
+
+    def _judged(self, chapter: _Chapter, looked: Looked) -> BaseException | None:
+        trace = as_if_left(recording.load(chapter.trace))
+        report = self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked))
+        new = self._telling.new_of(report)
+        self.findings += new
+        at = CLOCK.time()
+        self._folder.tell([Told(chapter=chapter.number, step=chapter.step, at=at, finding=each) for each in new])
+        stops = [self._telling.tell(finding, chapter.save) for finding in new]
+        return next((stop for stop in stops if stop is not None), None)

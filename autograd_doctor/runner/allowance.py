@@ -1,0 +1,79 @@
+"""How much time looking may take: a share of the run, which is kept by measuring."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from statistics import median
+
+_ENOUGH = 20
+_KEPT = 200
+"""Steps of which only the pulse was taken, by which a plain one is told: the latest, as a run may become slower."""
+_MOST_UNSEEN = 3.0
+"""Times that a step under a function mode, which each operation goes through, may take as long as the looks in it:
+beyond, it was slow by itself, as when it evaluates or waits for data. `benchmarks/monitor.py` measures it."""
+
+
+class Allowance:
+    """Seconds spent on looking closely, and whether there is more to spend.
+
+    A chapter may begin when all earlier ones are paid for; for news, a little earlier. share: of the time of the run,
+    for chapters and the pulse together, of which chapters get half in any case. advance: seconds that may be spent
+    before they are earned.
+
+    spent: seconds on chapters. pulse: seconds on all other steps, which are looked at whatever that takes.
+    """
+
+    def __init__(self, share: float, advance: float, clock: Callable[[], float]) -> None:
+        self.pulse = 0.0
+        self._share = share
+        self._advance = advance
+        self._clock = clock
+        self._began = clock()
+        self._plain: deque[float] = deque(maxlen=_KEPT)
+        self._unsettled: list[tuple[float, float]] = []
+        self._spent = 0.0
+
+    @property
+    def spent(self) -> float:
+        """Steps that were looked at before it was known how long a plain one takes count with their looks."""
+        return self._spent + sum(looked for _, looked in self._unsettled)
+
+    @property
+    def earned(self) -> float:
+        """Seconds, for chapters."""
+        all_in_all = self._share * (self._clock() - self._began)
+        return all_in_all - min(self.pulse, all_in_all / 2)
+
+    def is_paid(self) -> bool:
+        """Whether a chapter may begin."""
+        return self.spent <= self.earned
+
+    def may_hurry(self) -> bool:
+        """Whether one may begin for something new."""
+        return self.spent <= self.earned + self._advance
+
+    def spend(self, seconds: float) -> None:
+        """On what is not part of a step."""
+        self._spent += seconds
+
+    def plain_step(self, seconds: float, looked: float) -> None:
+        """A step took so long, of which taking the pulse has taken so much."""
+        self.pulse += looked
+        self._plain.append(seconds - looked)
+        if self._unsettled and len(self._plain) >= _ENOUGH:
+            plain = median(self._plain)
+            self._spent += sum(_cost(took, spent, plain) for took, spent in self._unsettled)
+            self._unsettled.clear()
+
+    def looked_at_step(self, seconds: float, looked: float) -> None:
+        """The same of one that was looked at: its operations went through our hands as well."""
+        if len(self._plain) >= _ENOUGH:
+            self._spent += _cost(seconds, looked, median(self._plain))
+        else:
+            self._unsettled.append((seconds, looked))
+
+
+def _cost(seconds: float, looked: float, plain: float) -> float:
+    """What a step cost that was looked at: more than its looks, where it took longer than a plain one."""
+    return max(looked, min(seconds - plain, _MOST_UNSEEN * looked))

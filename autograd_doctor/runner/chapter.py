@@ -1,0 +1,126 @@
+"""A stretch of a run that is monitored: looked at as in a check for some steps, and glanced at from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from torch.optim import Optimizer
+
+from autograd_doctor.clock import CLOCK
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed, NonFiniteProduced
+from autograd_doctor.events.run import CloseLookEnded, InstrumentAttached, LightStepsCounted, RunEnded
+from autograd_doctor.events.steps import MemoryMeasured
+from autograd_doctor.instruments.session import Session, needed_for
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.plan import Plan
+from autograd_doctor.runner import crash, diagnostic_checkpoint
+from autograd_doctor.runner.recorder import Recorder
+from autograd_doctor.runner.run import ALWAYS, Reason
+from autograd_doctor.runner.started import started
+from autograd_doctor.runner.within import EMITTED
+from autograd_doctor.signals.guard import LookClock
+from autograd_doctor.signals.signal import Signal
+
+PULSE: tuple[type[Event], ...] = (
+    *(LightStepsCounted, LossesFollowed, NonFiniteProduced, GradientMeasured, MemoryMeasured),
+)
+"""What is known of every step of a run, and what is asked when one of them stands out."""
+
+
+class Chapter:
+    """Instruments around a stretch of this process, and the trace that they write.
+
+    number: from 1. trace: the file. first: how many steps the run had taken before. settled: only the pulse is taken
+    by now. record: is called with each event as well.
+    """
+
+    def __init__(self, plan: Plan, number: int, first: int, record: Callable[[Event], None]) -> None:
+        self.number = number
+        self.first = first
+        self.settled = False
+        self.trace = Path(plan.trace)
+        self._plan = plan
+        self._recorder = Recorder(plan)
+        self._record = record
+        self._began = CLOCK.monotonic()
+        self._connected: list[tuple[Signal[Any], Callable[..., None]]] = []
+        self.session = Session(self._write)
+        self.clock = self.session.signals.guard.clock = LookClock()
+
+    def begin(self, optimizers: Iterable[Optimizer]) -> None:
+        """Attach what a check attaches. optimizers: those that are at work already."""
+        session = self.session
+        session.emit(InstrumentAttached(instrument="runner", emits=EMITTED))
+        session.emit(started(self._plan.target))
+        session.attach([*ALWAYS, *needed_for([*self._plan.needs, *(event.__name__ for event in PULSE)])])
+        course, known = session.find(Course), session.find(Optimizers)
+        if course is not None:
+            course.steps = self.first
+        if known is not None:
+            with session.signals.guard.looking():
+                for optimizer in optimizers:
+                    known.known(optimizer)
+
+    @property
+    def step(self) -> int:
+        """How many steps the run has taken."""
+        return self.session.step
+
+    def hear(self, signal: Signal[Any], handle: Callable[..., None]) -> None:
+        """Call this behind all instruments until the chapter is over."""
+        signal.connect(handle, owner="runner", order=float("inf"), bare=True)
+        self._connected.append((signal, handle))
+
+    def ignore(self, handle: Callable[..., None]) -> None:
+        """Call it no more."""
+        for signal, heard in self._connected:
+            if heard == handle:
+                signal.disconnect(handle)
+        self._connected = [(signal, heard) for signal, heard in self._connected if heard != handle]
+
+    def settle(self, on_news: Callable[[], None]) -> None:
+        """Let all but the pulse say what they have seen, and rest; call this for what is new from now on."""
+        late, detail = self.session.find(LateValues), self.session.find(Detail)
+        with self.session.signals.guard.looking():
+            if late is not None:
+                late.answer_all()
+        self.session.keep(needed_for(event.__name__ for event in PULSE))
+        calls = self.session.find(ModuleCalls)
+        if calls is not None:
+            calls.rest()
+        if detail is not None:
+            detail.doze(on_news)
+        self.session.emit(CloseLookEnded(step=self.session.step))
+        self.settled = True
+
+    def optimizers(self) -> list[Optimizer]:
+        """Those that are known and living."""
+        known = self.session.find(Optimizers)
+        return [optimizer for _, optimizer in known.living()] if known is not None else []
+
+    def save(self, path: Path, about: dict[str, Any]) -> None:
+        """Write a checkpoint of what is trained, with what there is to say of it. Raises `OSError`."""
+        diagnostic_checkpoint.write(path, self.session, {"step": self.session.step, **about})
+
+    def end(self, reason: Reason, code: int, error: BaseException | None = None) -> None:
+        """Take everything out again, and end the recording. error: what the program died of."""
+        if error is not None:
+            crash.tell(error, self.session)
+        for signal, handle in self._connected:
+            signal.disconnect(handle)
+        self._connected.clear()
+        self.session.close()
+        seconds = round(CLOCK.monotonic() - self._began, 3)
+        self._write(RunEnded(step=self.session.step, reason=reason, exit_code=code, seconds=seconds))
+        self._recorder.close()
+
+    def _write(self, event: Event) -> None:
+        self._recorder.write(event)
+        self._record(event)

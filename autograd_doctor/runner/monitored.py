@@ -1,0 +1,205 @@
+"""This process, watched for as long as it trains: chapter after chapter, at a price that is kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from threading import get_ident
+from typing import NamedTuple
+
+from torch.optim import Optimizer
+
+from autograd_doctor.clock import CLOCK
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.run import MoreDetailNeeded
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
+from autograd_doctor.plan import Looked, Plan
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.runner.allowance import Allowance
+from autograd_doctor.runner.chapter import Chapter
+from autograd_doctor.runner.surprise import Surprises
+from autograd_doctor.runner.within import ending, living_optimizers
+from autograd_doctor.signals.modules import TrainCall
+
+LEAST_STEPS = 40
+"""Steps of a chapter that are watched as in a check: ten of each phase in full, and as many that are compared."""
+MOST_STEPS = 300
+"""Where something is new all the time, the chapter rests all the same."""
+_DOUBLED_FROM = 1000
+_ASKED_EVERY = 16
+"""Steps with the pulse alone after which it is asked whether the next chapter is paid for."""
+
+
+class Judges(NamedTuple):
+    """What is done with a chapter, outside of torch's calls; it returns what is to be raised in the program.
+
+    plan: of a chapter, by its number. recorded: each event as it is recorded. judged: what was recorded so far.
+    """
+
+    plan: Callable[[int], Plan]
+    recorded: Callable[[Event], None]
+    judged: Callable[[Chapter, Looked], BaseException | None]
+
+
+class Monitored:
+    """Watches this process from `begin` to `end`.
+
+    One chapter is open all the time. Instruments come and go at the beginning of a forward, where gradients are
+    cleared, or where a backward begins: never inside torch's hooks, which are not to change while they run.
+
+    steps: how many the program has taken.
+    """
+
+    def __init__(self, judges: Judges, allowance: Allowance) -> None:
+        self._judges = judges
+        self._allowance = allowance
+        self._surprises = Surprises()
+        self._chapter: Chapter | None = None
+        self.steps = 0
+        self._process = os.getpid()
+        self._thread = get_ident()
+        self._is_turning = False
+        self._urgent = False
+        self._stepped_at = self._quiet_at = 0.0
+
+    @property
+    def chapter(self) -> int:
+        """The number of the one that is open, 0 when all is over."""
+        return self._chapter.number if self._chapter is not None else 0
+
+    def begin(self) -> None:
+        """Open the first chapter."""
+        self._open(1, 0, filter(variable_name, living_optimizers()))
+
+    def end(self, error: BaseException | None) -> None:
+        """Take everything out again; `error` is what the program raised."""
+        chapter, self._chapter = self._chapter, None
+        if chapter is None or os.getpid() != self._process:
+            return
+        self.steps = chapter.session.step
+        reason, code = ending(error)
+        is_crash = error is not None and reason == "raised"
+        chapter.end(reason, code, error if is_crash else None)
+        self._judges.judged(chapter, "pulse" if chapter.settled else "closely")
+
+    # ------------------------------------------------------------------------------------------------------- chapters
+
+    def _open(self, number: int, steps: int, optimizers: Iterable[Optimizer]) -> None:
+        chapter = self._chapter = Chapter(self._judges.plan(number), number, steps, self._recorded)
+        chapter.begin(optimizers)
+        course, losses = chapter.session.find(Course), chapter.session.find(LateLosses)
+        signals = chapter.session.signals
+        if course is not None:
+            chapter.hear(course.step_taken, self._step_taken)
+        if losses is not None:
+            chapter.hear(losses.known, self._loss_known)
+        chapter.hear(signals.train_modes.began, self._mode_switched)
+        self._is_turning = False
+        self._begin_step()
+
+    def _turn_soon(self) -> None:
+        """Go on at the next place at which instruments may come and go."""
+        if self._is_turning or self._chapter is None:
+            return
+        self._is_turning = True
+        signals = self._chapter.session.signals
+        for signal in (signals.modules.began, signals.clearing.began, signals.backward.began):
+            self._chapter.hear(signal, self._at_a_turn)
+
+    def _at_a_turn(self, what: object) -> None:
+        if self._chapter is not None and get_ident() == self._thread:
+            self._chapter.session.signals.guard.defer(self._turn)
+
+    def _turn(self) -> None:
+        """Have the open chapter rest, or open the next one. What is raised is for the program."""
+        chapter = self._chapter
+        if not self._is_turning or chapter is None:
+            return
+        began = CLOCK.perf_counter()
+        self._is_turning = False
+        chapter.ignore(self._at_a_turn)
+        if not chapter.settled:
+            chapter.settle(self._news)
+            stop = self._judges.judged(chapter, "closely")
+        else:
+            optimizers = chapter.optimizers()
+            chapter.end("steps", 0)
+            stop = self._judges.judged(chapter, "pulse")
+            self._open(chapter.number + 1, chapter.session.step, optimizers)
+        self._allowance.spend(CLOCK.perf_counter() - began)
+        self._begin_step()
+        if stop is not None:
+            raise stop
+
+    # ---------------------------------------------------------------------------------------------------------- steps
+
+    def _begin_step(self) -> None:
+        self._stepped_at = CLOCK.perf_counter()
+        self._quiet_at = self._chapter.clock.seconds() if self._chapter is not None else 0.0
+
+    def _step_taken(self, course: Course) -> None:
+        chapter = self._chapter
+        if chapter is None:
+            return
+        self.steps = course.steps
+        self._thread = get_ident()
+        seconds = CLOCK.perf_counter() - self._stepped_at
+        looked = seconds - (chapter.clock.seconds() - self._quiet_at)
+        if chapter.settled:
+            self._allowance.plain_step(seconds, looked)
+            if course.steps % _ASKED_EVERY == 0 and self._is_due(chapter, course.steps):
+                self._turn_soon()
+        else:
+            self._allowance.looked_at_step(seconds, looked)
+            if self._has_seen_enough(chapter, course.steps - chapter.first):
+                self._turn_soon()
+        self._begin_step()
+
+    def _is_due(self, chapter: Chapter, steps: int) -> bool:
+        """Short runs are looked at now and then, too: in advance, each time that their steps have doubled."""
+        has_doubled = steps >= max(_DOUBLED_FROM, 2 * chapter.first)
+        return self._allowance.is_paid() or (has_doubled and self._allowance.may_hurry())
+
+    @staticmethod
+    def _has_seen_enough(chapter: Chapter, steps: int) -> bool:
+        detail = chapter.session.find(Detail)
+        return steps >= MOST_STEPS or (steps >= LEAST_STEPS and not (detail is not None and detail.full))
+
+    # ----------------------------------------------------------------------------------------------------------- news
+
+    def _news(self) -> None:
+        """Something is new while only the pulse is taken: the next chapter begins, if that can be afforded."""
+        if self._allowance.may_hurry():
+            self._turn_soon()
+
+    def _mode_switched(self, call: TrainCall) -> None:
+        """An evaluation is about to begin, which chapters seldom meet by chance."""
+        chapter = self._chapter
+        if chapter is not None and chapter.settled and not call.training and self._allowance.is_paid():
+            self._turn_soon()
+
+    def _loss_known(self, loss: KnownLoss) -> None:
+        chapter = self._chapter
+        if self._surprises.add(loss.place, loss.value) and chapter is not None and chapter.settled:
+            self._news()
+
+    def _recorded(self, event: Event) -> None:
+        self._judges.recorded(event)
+        chapter = self._chapter
+        if chapter is None:
+            return
+        if isinstance(event, MoreDetailNeeded) and chapter.settled:
+            self._turn_soon()
+        if isinstance(event, NonFiniteProduced) and not self._urgent:
+            self._urgent = True
+            chapter.session.signals.guard.defer(self._judge_now)
+
+    def _judge_now(self) -> None:
+        self._urgent = False
+        if self._chapter is not None:
+            stop = self._judges.judged(self._chapter, "urgent")
+            if stop is not None:
+                raise stop

@@ -15,7 +15,7 @@ from autograd_doctor.judging.several_ranks import Part, together
 from autograd_doctor.judging.verdict import faults
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.monitoring.chapters import as_if_left, closely, rules_for
-from autograd_doctor.monitoring.folder import About, RankFolder, rank_folders
+from autograd_doctor.monitoring.folder import About, Found, RankFolder, rank_folders
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Report, ReportedFinding, Statistics
 from autograd_doctor.rules import Rule
@@ -65,7 +65,12 @@ def _of_process(folder: RankFolder, about: About, judge: Judge, rules: Sequence[
         whole = trace if is_last_word else as_if_left(trace)
         reports.append(judge(closely(whole), about.target, None, outcome if is_last_word else None))
         reports.append(judge(whole, about.target, rules_for(rules, whole, "pulse"), None))
-    return _summed_up(reports, [told.finding for told in folder.told()], about, fail_on)
+    return _summed_up(reports, list(folder.found()), about, fail_on)
+
+
+def _may_be_acquitted(finding: ReportedFinding) -> bool:
+    """What is not sure is so for as long as it is found again."""
+    return finding.severity != "error" and finding.confidence != "high"
 
 
 def _load(path: Path) -> Trace:
@@ -77,23 +82,27 @@ def _load(path: Path) -> Trace:
         raise Mistake(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _summed_up(reports: Sequence[Report], told: Sequence[ReportedFinding], about: About, fail_on: str) -> Report:
-    """The last close look, with what was found in all of them."""
-    by_fingerprint = {finding.fingerprint: finding for finding in told}
-    for report in reports:
-        for finding in report.findings:
-            by_fingerprint.setdefault(finding.fingerprint, finding)
-    findings = sorted(by_fingerprint.values(), key=lambda finding: SEVERITIES.index(finding.severity))
-    looks, latest = reports[::2], reports[-2]
+def _summed_up(reports: Sequence[Report], found: Sequence[Found], about: About, fail_on: str) -> Report:
+    """The last close look, with what was found in all of them, and was not acquitted since."""
+    latest = {finding.fingerprint: finding for report in reports[-2:] for finding in report.findings}
+    judged = {code for report in reports[-2:] for code in report.checks.ran}
+    known = dict(latest)
+    told = {each.finding.fingerprint for each in found if each.told}
+    for finding in (*(each.finding for each in found), *(one for report in reports for one in report.findings)):
+        is_acquitted = finding.code in judged and _may_be_acquitted(finding) and finding.fingerprint not in told
+        if not is_acquitted:
+            known.setdefault(finding.fingerprint, finding)
+    findings = sorted(known.values(), key=lambda finding: SEVERITIES.index(finding.severity))
+    looks, last = reports[::2], reports[-2]
     steps = max([about.steps, *(report.run.steps for report in reports)])
     run = msgspec.structs.replace(
-        latest.run,
+        last.run,
         steps=steps,
         steps_in_full=sum(report.run.steps_in_full for report in looks),
-        seconds=about.seconds or latest.run.seconds,
+        seconds=about.seconds or last.run.seconds,
         phases_seen=list(dict.fromkeys(phase for report in looks for phase in report.run.phases_seen)),
     )
-    report = msgspec.structs.replace(latest, findings=findings, statistics=Statistics.of(findings), run=run)
+    report = msgspec.structs.replace(last, findings=findings, statistics=Statistics.of(findings), run=run)
     decided = faults(findings, fail_on)
     if decided is not None:
         verdict, code, reason = decided

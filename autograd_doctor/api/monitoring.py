@@ -259,6 +259,7 @@ class Monitor:
             target=self._target,
             process=os.getpid(),
             host=socket.gethostname(),
+            cwd=os.getcwd(),
             began=CLOCK.time(),
             rank=self._ranks.rank,
             size=self._ranks.size,

@@ -36,7 +36,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """Who records what: a process of a run.
+    """Who records what, and in which working folder: a process of a run.
 
     began, ended: seconds since 1970; it has not ended, or was killed, where `ended` is 0. how: in a word. spent: the
     seconds that monitoring has taken.
@@ -46,6 +46,7 @@ class About(Struct, frozen=True, kw_only=True):
     target: Target
     process: int
     host: str
+    cwd: str
     began: float
     rank: int = 0
     size: int = 1

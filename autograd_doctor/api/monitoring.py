@@ -205,6 +205,12 @@ class Monitor:
         """The latest loss, and of the latest step that was looked at: gradient norm, update ratio, learning rate."""
         return self._numbers.latest()
 
+    def metrics(self) -> dict[str, float]:
+        """The same for a logger: "doctor/gradient_norm" and others, as far as they are known, and how many findings."""
+        known = {name: value for name, value in msgspec.to_builtins(self.numbers).items() if value is not None}
+        del known["step"]
+        return {f"doctor/{name}": value for name, value in known.items()} | {"doctor/findings": len(self.findings)}
+
     @property
     def report(self) -> Report:
         """What was seen so far, chapters that are over included."""

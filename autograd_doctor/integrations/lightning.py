@@ -55,8 +55,9 @@ class DoctorMonitor(Callback):
         """As Lightning's own callbacks do, so that all curves have the same steps."""
         if not trainer._logger_connector.should_update_logs:
             return
+        metrics = self._trainings.news()
         for logger in trainer.loggers:
-            logger.log_metrics(self._trainings.metrics(), step=trainer.fit_loop.epoch_loop._batches_that_stepped)
+            logger.log_metrics(metrics, step=trainer.fit_loop.epoch_loop._batches_that_stepped)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """What stopped the training."""

@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 from autograd_doctor.api.monitoring import Monitor, Prepared, prepared
 from autograd_doctor.report import ReportedFinding
 
+_OF_A_LOOK = ("doctor/gradient_norm", "doctor/update_ratio", "doctor/learning_rate")
+"""Numbers that are known only of steps that were looked at closely."""
+
 
 class Trainings:
     """One after the other, each a run of its own. Takes what `monitor` takes.
@@ -31,6 +34,7 @@ class Trainings:
         self._prepared: Prepared = prepared(trace, budget, on_finding, stop_on, checkpoint, settings)
         self.monitor: Monitor | None = None
         self._is_on = False
+        self._looked: dict[str, float] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to another process, or copied, begins anew there."""
@@ -63,3 +67,12 @@ class Trainings:
     def metrics(self) -> dict[str, float]:
         """See `Monitor.metrics`."""
         return self.monitor.metrics() if self.monitor is not None else {}
+
+    def news(self) -> dict[str, float]:
+        """The same for a curve: what is known of a step that was looked at is told once, and no plateau is drawn."""
+        metrics = self.metrics()
+        looked = {name: metrics.pop(name) for name in _OF_A_LOOK if name in metrics}
+        if looked == self._looked:
+            return metrics
+        self._looked = looked
+        return {**metrics, **looked}

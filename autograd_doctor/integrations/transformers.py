@@ -65,7 +65,7 @@ class DoctorMonitor(TrainerCallback):
         """Evaluations have logs as well, which stay as they are."""
         if logs is None or "loss" not in logs:
             return
-        metrics = self._trainings.metrics()
+        metrics = self._trainings.news()
         logs.update(metrics)
         if state.log_history and state.log_history[-1].get("step") == state.global_step:
             state.log_history[-1].update(metrics)

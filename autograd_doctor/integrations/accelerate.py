@@ -17,11 +17,11 @@ if not hasattr(GeneralTracker, "start"):
 
 
 class DoctorMonitor(GeneralTracker):  # type: ignore[misc]
-    """Monitors from `init_trackers()` to `end_training()`, in each process. Takes what `monitor` takes.
+    """Monitors from `init_trackers()` to `end_training()`. Takes what `monitor` takes.
 
-    A tracker is given what others log, and has no way to add to it: log `metrics()` with your own numbers. Where a
-    training raises, Accelerate tells nobody: the monitor is over with the process then, or with the next
-    `init_trackers()`.
+    A tracker is given what others log, and has no way to add to it: log `metrics()` with your own numbers. Accelerate
+    knows trackers in the main process alone: in the others, `start()` and `finish()` are the program's to call. Where a
+    training raises, nobody is told: the monitor is over with the process then, or with the next `init_trackers()`.
     """
 
     name = "doctor"
@@ -56,9 +56,9 @@ class DoctorMonitor(GeneralTracker):  # type: ignore[misc]
         return self._trainings.metrics()
 
     def start(self) -> None:
-        """Called by `init_trackers()`."""
+        """Called by `init_trackers()` in the main process."""
         self._trainings.begin_alone()
 
     def finish(self) -> None:
-        """Called by `end_training()`."""
+        """Called by `end_training()` in the main process."""
         self._trainings.end()

@@ -22,9 +22,9 @@ else:
 class DoctorMonitor(Callback):
     """Monitors each `fit`, from its setup to its teardown or to what it raises. Takes what `monitor` takes.
 
-    The numbers of `Monitor.metrics` go to all loggers of the trainer, every `log_every_n_steps`. With `stop_on`,
-    `TrainingStopped` passes through `fit` as any exception of the training does: hooks for exceptions run, and loggers
-    close as failed.
+    The numbers of `Monitor.metrics` go to all loggers of the trainer, every `log_every_n_steps`; what is known only of
+    steps that were looked at, once for each look. With `stop_on`, `TrainingStopped` passes through `fit` as any
+    exception of the training does: hooks for exceptions run, and loggers close as failed.
     """
 
     def __init__(

@@ -20,9 +20,9 @@ class DoctorMonitor(TrainerCallback):
     """Monitors each `train()`. Takes what `monitor` takes.
 
     The numbers of `Monitor.metrics` stand in the logs that the Trainer writes every `logging_steps`, and in
-    `log_history`. With `stop_on`, `TrainingStopped` passes through `train()`, before the step that would be harmed, and
-    what a script does with the trained model is not done: `should_training_stop` would come behind that step, and end
-    `train()` as if all were well.
+    `log_history`; what is known only of steps that were looked at, once for each look. With `stop_on`,
+    `TrainingStopped` passes through `train()`, so that a script does not go on to save or push what is spoiled, as it
+    would behind `control.should_training_stop`.
 
     A Trainer tells its callbacks of no exception. The monitor is over with the process then, with the next `train()`,
     or with `DoctorMonitor.monitor.close()`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteProduced
 from autograd_doctor.events.run import CloseLookEnded, InstrumentAttached, InstrumentDetached, RunEnded
 from autograd_doctor.plan import Looked
@@ -34,12 +35,16 @@ def closely(trace: Trace) -> Trace:
     if ended is None:
         return trace
     last = trace.events[ended]
-    return Trace((*trace.events[:ended], RunEnded(step=last.step, reason="steps", seconds=last.time)))
+    return Trace((*trace.events[:ended], _left(last)))
 
 
 def as_if_left(trace: Trace) -> Trace:
     """What was recorded until now, as of a run that goes on."""
     if trace.end or not trace.events:
         return trace
-    last = trace.events[-1]
-    return Trace((*trace.events, RunEnded(step=last.step, reason="steps", seconds=last.time)))
+    return Trace((*trace.events, _left(trace.events[-1])))
+
+
+def _left(last: Event) -> RunEnded:
+    """The end of what was recorded until then, by the same process."""
+    return RunEnded(step=last.step, reason="steps", seconds=last.time, rank=last.rank)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograd_doctor import recording
-from autograd_doctor.events.run import CloseLookEnded, RecordingStarted
+from autograd_doctor.events.run import CloseLookEnded, LightStepsCounted
 from autograd_doctor.monitoring.chapters import as_if_left, closely
 from autograd_doctor.monitoring.folder import About, rank_folder, rank_folders
 from autograd_doctor.plan import Target
@@ -45,9 +45,8 @@ def test_ranks_that_a_later_run_lacks_are_none_of_its_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize("rank", [0, 1])
 def test_what_is_recorded_so_far_ends_for_the_rank_that_recorded_it(rank: int) -> None:
     events = (
-        RecordingStarted(sequence=1, rank=rank),
-        CloseLookEnded(sequence=2, rank=rank, step=40),
-        CloseLookEnded(sequence=3, rank=rank, step=50),
+        CloseLookEnded(sequence=1, rank=rank, step=40),
+        LightStepsCounted(sequence=2, rank=rank, step=50, first=41, steps=10),
     )
     for trace in (as_if_left(Trace(events)), closely(Trace(events))):
         assert not [lack for lack in recording.missing(trace) if "the end of the run" in lack]

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
 
-from autograd_doctor.reading.birth import Birth, birth
+from autograd_doctor.reading.birth import Birth, birth, brought_in
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.torch_versions import packing_watched
 
@@ -191,3 +191,36 @@ DATA: dict[str, tuple[Loss, str | None]] = {
 def test_data_that_may_have_been_spoiled_excuse_the_node(loss: Loss, node: str | None) -> None:
     found = birth_in(loss(leaf() * 1.0))
     assert (found.node.name() if found is not None else None) == node
+
+
+# -------------------------------------------------------------------------------------------- what came with the data
+
+SPOILED = torch.tensor([[1.0] * 3, [1.0, math.nan, 1.0], [1.0] * 3, [1.0] * 3])
+BROUGHT: dict[str, tuple[str, Loss]] = {
+    "a target": ("MseLoss", lambda h: F.mse_loss(h * 2, SPOILED)),
+    "a target of absolute errors": ("SmoothL1Loss", lambda h: F.smooth_l1_loss(h * 2, SPOILED)),
+    "an input of a layer": ("Mm", lambda h: (SPOILED @ h.T).relu().mean()),
+    "weights of a product": ("Mul", lambda h: (h.exp() * SPOILED).mean()),
+}  # fmt: skip
+NOT_BROUGHT: dict[str, Loss] = {
+    "born before": lambda h: F.mse_loss(h.log(), SPOILED),
+    "spoiled leaves": lambda h: F.mse_loss((h * math.nan).detach().requires_grad_() * 1, SPOILED),
+    "left out": lambda h: torch.where(SPOILED.isnan(), h, h * 2).mean(),
+    "infinities": lambda h: (h.exp() * torch.full((4, 3), INF)).mean(),
+    "finite data": lambda h: F.mse_loss(h, torch.zeros(4, 3)),
+}
+
+
+@pytest.mark.parametrize(("node", "loss"), BROUGHT.values(), ids=list(BROUGHT))
+def test_nan_that_came_with_the_data_is_told_from_what_was_born(node: str, loss: Loss) -> None:
+    root = loss(leaf())
+    brought = brought_in(nodes_of([root]))
+    assert birth_in(root) is None
+    assert brought is not None
+    assert brought.node.name() == f"{node}Backward0"
+    assert brought.data.shape in (SPOILED.shape, SPOILED.T.shape)
+
+
+@pytest.mark.parametrize("loss", NOT_BROUGHT.values(), ids=list(NOT_BROUGHT))
+def test_other_losses_accuse_no_data(loss: Loss) -> None:
+    assert brought_in(nodes_of([loss(leaf())])) is None

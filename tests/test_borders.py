@@ -29,6 +29,8 @@ from tests.harness import ROOT, body_of, marks
 PACKAGE = ROOT / "autograd_doctor"
 RULES = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 CHILD_SIDE = ("runner", "signals", "instruments", "reading")
+IN_FRAMEWORKS = ("integrations",)
+"""What is imported by programs that use a framework, and loads it."""
 FAMILIES = ("cycle", "connectivity", "lifetime", "numerics", "errors", "losses", "data", "efficiency", "ranks")
 """The folders of rules, by the first digit of their codes."""
 
@@ -60,7 +62,7 @@ def test_parent_side_and_rules_and_renderers_load_without_torch() -> None:
     parent_side = [
         _dotted(path)
         for path in _modules(PACKAGE)
-        if path.relative_to(PACKAGE).parts[0] not in CHILD_SIDE and path.name != "__main__.py"
+        if path.relative_to(PACKAGE).parts[0] not in (*CHILD_SIDE, *IN_FRAMEWORKS) and path.name != "__main__.py"
     ]
     program = (
         f"import importlib, sys\nfor name in {parent_side!r}: importlib.import_module(name)\n"
@@ -68,6 +70,16 @@ def test_parent_side_and_rules_and_renderers_load_without_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+FRAMEWORKS = {"accelerate", "ignite", "lightning", "pytorch_lightning", "transformers"}
+
+
+@pytest.mark.parametrize("path", _modules(PACKAGE), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_framework_is_imported_only_by_what_is_for_it(path: Path) -> None:
+    frameworks = {name.partition(".")[0] for name in _imports(path)} & FRAMEWORKS
+    mine = {path.stem, f"pytorch_{path.stem}"} if path.parent.name in IN_FRAMEWORKS else set()
+    assert frameworks <= mine
 
 
 MAY_IMPORT = {
@@ -257,6 +269,7 @@ MAY_IMPORT = {
         ),
         *("clock", "events", "findings", "monitoring", "report", "rules", "runner", "settings", "trace"),
     },
+    "integrations": {"api", "report"},
     "pytest_plugin": set(),
     "cli": {"command", "config", "findings", "mistakes", "settings"},
     "__main__": {"cli"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
@@ -76,6 +77,10 @@ def test_a_step_that_moved_something_is_learning() -> None:
 
 def test_two_steps_prove_nothing() -> None:
     assert not examined(RULE, NAMES, steps(2, {W: 0.5}), compared())
+
+
+def test_weights_that_were_spoiled_before_stay_as_they_are() -> None:
+    assert not examined(RULE, NAMES, steps(5, {W: math.nan, B: 0.25}, learning_rates=[0.1]), compared())
 
 
 def test_discarded_updates_need_no_step() -> None:

@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -25,10 +26,11 @@ from autograd_doctor.monitoring.chapters import as_if_left, dated, rules_for, un
 from autograd_doctor.monitoring.folder import About, Found, Numbers
 from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
-from autograd_doctor.plan import Looked, Plan, Target
+from autograd_doctor.plan import Looked, Plan, Ranks, Target
 from autograd_doctor.ranks import this_rank
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.runner.allowance import Allowance
+from autograd_doctor.runner.joined import Joined
 from autograd_doctor.trace import Trace
 
 LOG = logging.getLogger("autograd_doctor")
@@ -102,6 +104,38 @@ def monitor(
     second time, and the report says so. Of several ranks each watches itself, and takes its part of the budget. Raises
     `Mistake` for arguments that are wrong, and where the folder cannot be made.
     """
+    return prepared(trace, budget, on_finding, stop_on, checkpoint, settings).begin()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is to be monitored, and how, as the program's line asked for: `begin` begins, as often as there are runs."""
+
+    job: Job
+    target: Target
+    trace: Path
+    budget: float
+    on_finding: Callable[[ReportedFinding], object] | None
+    stop_on: str | None
+    checkpoint: Path | None
+
+    def begin(self) -> Monitor:
+        """Watch from now on. Raises `Mistake` where the folder cannot be made."""
+        telling = _Telling(self.on_finding, self.stop_on, self.checkpoint)
+        watched = Monitor(self.job, self.target, self.trace, self.budget, telling)
+        watched._begin()
+        return watched
+
+
+def prepared(
+    trace: str | os.PathLike[str],
+    budget: float,
+    on_finding: Callable[[ReportedFinding], object] | None,
+    stop_on: str | None,
+    checkpoint: str | os.PathLike[str] | None,
+    settings: dict[str, Any],
+) -> Prepared:
+    """What `monitor` was asked for, or what takes the same arguments. Raises `Mistake` for those that are wrong."""
     if missing := lacking_torch():
         raise Mistake(f"monitor(): {missing}")
     if not isinstance(budget, int | float) or isinstance(budget, bool) or not 0 < budget <= 1:
@@ -111,10 +145,9 @@ def monitor(
         raise Mistake(f"monitor(): stop_on: expected one of {known} or None, found {stop_on!r}{_like(stop_on)}")
     frame = calling()
     job = Job(loaded(frame, settings, "monitor()", _ARGUMENTS), "monitor()")
-    told = _Telling(on_finding, stop_on, Path(checkpoint) if checkpoint is not None else None)
-    watched = Monitor(job, Target("block", place_of(frame)), Path(trace), float(budget), told)
-    watched._begin()
-    return watched
+    saved = Path(checkpoint) if checkpoint is not None else None
+    target = Target("block", place_of(frame))
+    return Prepared(job, target, Path(trace), float(budget), on_finding, stop_on, saved)
 
 
 def _like(word: object) -> str:
@@ -124,6 +157,12 @@ def _like(word: object) -> str:
 def _line(finding: ReportedFinding) -> str:
     where = f"{finding.location.path}:{finding.location.line}: " if finding.location is not None else ""
     return f"{where}{finding.code} {finding.name}: {finding.message}"
+
+
+def _ranks() -> Ranks:
+    """What the launcher tells, which not all do, and the process group, where there is one by now."""
+    told, joined = this_rank(os.environ), Joined().news()
+    return told if joined is None else msgspec.structs.replace(told, rank=joined.joined, size=joined.world_size)
 
 
 class _Telling:
@@ -191,7 +230,7 @@ class Monitor:
         self._target = target
         self._path = path.absolute()
         self._telling = telling
-        self._ranks = this_rank(os.environ)
+        self._ranks = _ranks()
         self._budget = budget / self._ranks.size
         self._folder = folder.rank_folder(self._path, self._ranks.rank)
         self._numbers = Follower()
@@ -315,7 +354,7 @@ class Monitor:
         atexit.unregister(self._at_exit)
         try:
             if self._monitored is not None:
-                self._monitored.end(error)
+                self._monitored.end(None if isinstance(error, TrainingStopped) else error)  # that is no crash
             self._say_ended(self._about, error)
         finally:
             under_way.release()

@@ -80,12 +80,17 @@ class RankFolder:
         self.path = path
 
     def begin(self, about: About) -> None:
-        """Make it, with what an earlier run has left put aside. Raises `OSError`."""
+        """Make it, with what an earlier run has left put aside, that of ranks of which there are fewer now included.
+        Raises `OSError`."""
         if self.path.exists():
             earlier = self.path.parent / _EARLIER
-            number = 1 + max((int(each.name) for each in earlier.glob("[0-9]*")), default=0)
-            (earlier / str(number)).mkdir(parents=True)
+            mine = earlier.glob(f"[0-9]*/{self.path.name}")  # other ranks put theirs aside at the same time
+            number = 1 + max((int(each.parent.name) for each in mine), default=0)
+            (earlier / str(number)).mkdir(parents=True, exist_ok=True)
             self.path.rename(earlier / str(number) / self.path.name)
+            for other in _ranks_from(self.path.parent, about.size):
+                with suppress(OSError):  # another rank was faster
+                    other.rename(earlier / str(number) / other.name)
         self.path.mkdir(parents=True)
         self.say(about)
 
@@ -141,9 +146,14 @@ def rank_folder(path: Path, rank: int) -> RankFolder:
 
 def rank_folders(path: Path) -> list[RankFolder]:
     """Those of all processes, by rank; none where the folder holds no run."""
-    found = [each for each in path.glob("rank-*") if each.name.removeprefix("rank-").isdigit()]
-    ordered = sorted(found, key=lambda each: int(each.name.removeprefix("rank-")))
-    return [folder for each in ordered if (folder := RankFolder(each)).about() is not None]
+    return [folder for each in _ranks_from(path, 0) if (folder := RankFolder(each)).about() is not None]
+
+
+def _ranks_from(path: Path, least: int) -> list[Path]:
+    """What ranks from this one on have left, in order."""
+    numbers = (each.name.removeprefix("rank-") for each in path.glob("rank-*"))
+    ranks = sorted(int(number) for number in numbers if number.isdigit())
+    return [path / f"rank-{rank}" for rank in ranks if rank >= least]
 
 
 def check_free(path: Path) -> None:

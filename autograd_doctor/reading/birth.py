@@ -57,6 +57,29 @@ def birth(nodes: Sequence[Node]) -> Birth | None:
     return next((born for node in graph.nodes if (born := graph.visit(node)) is not None), None)
 
 
+class Brought(NamedTuple):
+    """A node into which NaN came with data, as a target or an input: nothing in the graph made it, and all else was
+    finite."""
+
+    node: Node
+    data: torch.Tensor
+
+
+def brought_in(nodes: Sequence[Node]) -> Brought | None:
+    """The first such node of a graph, None if something was born before it, or if the graph does not tell.
+
+    Infinities may be meant, as in masks. Call it in a look.
+    """
+    graph = _Graph(nodes)
+    for node in graph.nodes:
+        if graph.visit(node) is not None:
+            return None
+        data = graph.spoiled_data(node)
+        if data is not None:
+            return Brought(node, data)
+    return None
+
+
 class _Graph:
     """Its nodes in the order of the forward. What is known of their outputs is kept until all have taken it."""
 
@@ -87,6 +110,15 @@ class _Graph:
             spoiled = outputs[finite.index(False)]
             return Birth(node, given, spoiled, self._fits_float32(node, operands) if is_low(spoiled) else None)
         return None
+
+    def spoiled_data(self, node: Node) -> torch.Tensor | None:
+        """What alone spoiled a node that was visited, if that has no graph of its own."""
+        sources_are_finite = all(self._finite.get(source) for source, _ in node.next_functions if source is not None)
+        if self._finite[node] is not False or not sources_are_finite:
+            return None
+        tensors = (value for value in self._saved[node].values() if is_a(value, torch.Tensor))
+        data = (value for value in tensors if node_of(value) is None and not value.requires_grad and readable(value))
+        return next((value for value in data if bool(value.isnan().any())), None)
 
     def _are_finite(self, node: Node, operands: Mapping[str, torch.Tensor | None]) -> bool:
         """Whether what went into a node is finite. Data that nothing holds any more may have been spoiled."""

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import MoreDetailNeeded
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -199,7 +199,7 @@ class Monitored:
             return
         if isinstance(event, MoreDetailNeeded) and chapter.settled:
             self._turn_soon()
-        if isinstance(event, NonFiniteProduced) and not self._urgent:
+        if isinstance(event, NonFiniteProduced | NonFiniteInput) and not self._urgent:
             self._urgent = True
             chapter.session.signals.guard.defer(self._judge_now)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import MoreDetailNeeded
 from autograd_doctor.instruments.numerics.autopsies import Autopsies
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
@@ -117,6 +118,28 @@ def test_two_lines_with_graphs_of_one_structure_accuse_neither(names: tuple[str,
 
         light(run, loss_of, weight())
         assert len(run.of(NonFiniteProduced)) == told
+        assert len(run.of(MoreDetailNeeded)) == 1 - told
+
+
+@pytest.mark.parametrize(("dozes", "told"), [(True, 1), (False, 0)])
+def test_data_that_spoiled_a_loss_are_told_where_no_other_run_will(dozes: bool, told: int) -> None:
+    target = torch.zeros(2)
+    with inventing(Autopsies, BackwardRuns) as run:
+        a = weight()
+        optimizer = SGD([a], lr=0.1)
+        run.signals.optimizers.built.send(optimizer)
+        for turn in range(FIRST_STEPS + 3):
+            if turn == FIRST_STEPS + 2:
+                target[1] = math.nan
+                if dozes:
+                    run.find(Detail).doze(lambda: None)
+            with run.backward(nn.functional.mse_loss(a * 1.0, target)):
+                pass
+            with run.step(optimizer):
+                pass
+        inputs = run.of(NonFiniteInput)
+        assert [(found.rows, found.tensor.nan, found.step) for found in inputs] == told * [([1], 1, FIRST_STEPS + 2)]
+        assert run.of(NonFiniteProduced) == []
         assert len(run.of(MoreDetailNeeded)) == 1 - told
 
 

@@ -12,7 +12,7 @@ import torch
 from torch.autograd.graph import Node
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
 from autograd_doctor.instruments.spine.course import Course
@@ -21,7 +21,7 @@ from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.birth import birth, operation_of
+from autograd_doctor.reading.birth import birth, brought_in, operation_of
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import Place, locate, place
@@ -68,7 +68,7 @@ class Autopsies(Instrument):
     What lies on an accelerator is not waited for in light steps: when it is known, the graph is gone.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
+    emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced, NonFiniteInput)
 
     def __init__(
         self,
@@ -238,17 +238,18 @@ class Autopsies(Instrument):
 
     def _look_into(
         self, nodes: Sequence[Node], where: Place | None, reached: Literal["loss", "read"] = "loss"
-    ) -> NonFiniteProduced | None:
+    ) -> NonFiniteProduced | NonFiniteInput | None:
         """nodes: of a graph. where: the line of the backward; None if there was none yet.
 
-        While all steps are merely glanced at, no other run will tell the line: then the operation is told without it.
+        While all steps are merely glanced at, no other run will tell the line: then the operation is told without it,
+        and so is what came in with the data.
         """
         structure = structure_of(nodes)
         alike = (lines for (other, line), lines in self._lines.items() if other == structure and where in (line, None))
         lines = next(alike, None)
         born = birth(nodes) if lines is not None or self._detail.dozing else None
         if born is None:
-            return None
+            return self._brought_in(nodes, lines, where) if self._detail.dozing and reached == "loss" else None
         line = lines[nodes.index(born.node)] if lines is not None else None
         if line is None and not self._detail.dozing:
             return None
@@ -264,4 +265,18 @@ class Autopsies(Instrument):
             low_precision=born.low_precision,
             from_graph=True,
             at_backward=line is None,
+        )
+
+    def _brought_in(
+        self, nodes: Sequence[Node], lines: list[Line | None] | None, where: Place | None
+    ) -> NonFiniteInput | None:
+        brought = brought_in(nodes)
+        if brought is None:
+            return None
+        line = lines[nodes.index(brought.node)] if lines is not None else None
+        return NonFiniteInput(
+            step=self._course.steps,
+            tensor=self._tensors.describe(brought.data),
+            location=locate(line[1] if line is not None else where),
+            rows=bad_rows(brought.data),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from autograd_doctor.events.cycle import AveragesDiscarded, ParametersCompared, ScalerUsed, SchedulerStepped
@@ -21,12 +22,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     yield from _averages_in_vain(trace, tunables["minimum_repeats"])
     still = sorted(unchanged(trace))
     discarded = trace.of(UpdatesDiscarded)
-    if not still or awaited(trace):
+    if not still or awaited(trace) or _is_spoiled(trace):
         return
     if len(trace.steps) >= tunables["minimum_repeats"]:
         yield _steps_in_vain(trace, still)
     elif len(discarded) >= tunables["minimum_repeats"]:
         yield _updates_in_vain(trace, discarded)
+
+
+def _is_spoiled(trace: Trace) -> bool:
+    """What a gradient that is not finite leaves as it was is not finite itself: it was spoiled before, and stays so."""
+    return any(not math.isfinite(norm) for step in trace.steps for use in step.uses for norm in use.norms)
 
 
 def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:

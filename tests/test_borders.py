@@ -148,6 +148,7 @@ MAY_IMPORT = {
     "engine": {
         *(
             "accepted",
+            "events",
             "findings",
             "judging",
             "mistakes",
@@ -244,7 +245,8 @@ MAY_IMPORT = {
             "recording",
             "renderers",
         ),
-        *("clock", "events", "findings", "monitoring", "report", "rules", "runner", "settings", "trace"),
+        *("clock", "events", "findings", "monitoring", "notebook", "report", "rules", "runner", "settings", "trace"),
+        "wording",
     },
     "pytest_plugin": set(),
     "cli": {"command", "config", "findings", "mistakes", "settings"},

@@ -15,6 +15,8 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from autograd_doctor import __version__, recording
+from autograd_doctor import report as plain
+from autograd_doctor.api.shown_report import Report
 from autograd_doctor.api.watching import Job, calling, loaded, place_of, under_way
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.findings import SEVERITIES
@@ -27,7 +29,7 @@ from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
 from autograd_doctor.plan import Looked, Plan, Target
 from autograd_doctor.ranks import this_rank
-from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.report import ReportedFinding
 from autograd_doctor.runner.allowance import Allowance
 from autograd_doctor.trace import Trace
 
@@ -131,7 +133,7 @@ class _Telling:
         self._checkpoint = checkpoint
         self._known: set[str] = set()
 
-    def new_of(self, report: Report) -> list[ReportedFinding]:
+    def new_of(self, report: plain.Report) -> list[ReportedFinding]:
         """Those of a report that were not told yet, and are to be."""
         new = [finding for finding in report.findings if _is_told(finding) and finding.fingerprint not in self._known]
         self._known.update(finding.fingerprint for finding in new)
@@ -195,7 +197,7 @@ class Monitor:
     def report(self) -> Report:
         """What was seen so far, chapters that are over included."""
         report = report_on(self._path, self._job.judged, self._job.rules, fail_on=self._job.fail_on)
-        return msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason)
+        return Report.of(msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason))
 
     def __repr__(self) -> str:
         if self.unwatched:

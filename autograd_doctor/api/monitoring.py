@@ -15,7 +15,6 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from autograd_doctor import __version__, recording
-from autograd_doctor import report as plain
 from autograd_doctor.api.shown_report import Report
 from autograd_doctor.api.watching import Job, calling, loaded, place_of, under_way
 from autograd_doctor.clock import CLOCK
@@ -24,7 +23,7 @@ from autograd_doctor.interpreter import lacking_torch
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.monitoring import folder
 from autograd_doctor.monitoring.chapters import as_if_left, rules_for
-from autograd_doctor.monitoring.folder import About, Numbers, Told
+from autograd_doctor.monitoring.folder import About, Found, Numbers
 from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
 from autograd_doctor.plan import Looked, Plan, Target
@@ -38,7 +37,9 @@ _ARGUMENTS = ("trace", "budget", "on_finding", "stop_on", "checkpoint")
 _ADVANCE = 0.4
 """Seconds that may be spent before they are earned, where something is new."""
 _LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
-"""Of findings that are told at once. Those of low confidence, and infos, are in the report."""
+"""Of findings that are told. Those of low confidence, and infos, are in the report."""
+_LASTS = 500
+"""Steps: so long at least after it was first found, something is found to last."""
 
 
 class _Chapter(Protocol):
@@ -123,7 +124,11 @@ def _line(finding: ReportedFinding) -> str:
 
 
 class _Telling:
-    """What is done with a finding."""
+    """What is done with a finding.
+
+    One that a later step may acquit, so that its confidence is medium, is told when it is found once more in a chapter
+    of a run that has become at least twice as long.
+    """
 
     def __init__(
         self, on_finding: Callable[[ReportedFinding], object] | None, stop_on: str | None, checkpoint: Path | None
@@ -131,18 +136,29 @@ class _Telling:
         self._on_finding = on_finding
         self._stop_on = stop_on
         self._checkpoint = checkpoint
-        self._known: set[str] = set()
+        self._since: dict[str, int] = {}
+        self._told: set[str] = set()
 
-    def new_of(self, report: plain.Report) -> list[ReportedFinding]:
-        """Those of a report that were not told yet, and are to be."""
-        new = [finding for finding in report.findings if _is_told(finding) and finding.fingerprint not in self._known]
-        self._known.update(finding.fingerprint for finding in new)
-        return new
+    def known(self, finding: ReportedFinding) -> bool:
+        """Whether it was found before."""
+        return finding.fingerprint in self._since
+
+    def is_told(self, finding: ReportedFinding, step: int) -> bool:
+        """Whether it is to be told now, when so many steps were taken."""
+        since = self._since.setdefault(finding.fingerprint, step)
+        if finding.fingerprint in self._told or finding.severity not in _LEVELS:
+            return False
+        is_sure = finding.severity == "error" or finding.confidence == "high"
+        lasts = finding.confidence == "medium" and step >= max(2 * since, since + _LASTS)
+        if finding.confidence == "low" or not (is_sure or lasts):
+            return False
+        self._told.add(finding.fingerprint)
+        return True
 
     def tell(self, finding: ReportedFinding, save: Callable[[Path, dict[str, Any]], None]) -> BaseException | None:
         """Log it, call what is to be called; returns what is to be raised in the program."""
         LOG.log(_LEVELS[finding.severity], "%s", _line(finding))
-        stops = self._is_at_least(finding, self._stop_on or "")
+        stops = self._stop_on is not None and _at_least(finding, self._stop_on)
         if self._checkpoint is not None and (stops or (self._stop_on is None and finding.severity == "error")):
             path, self._checkpoint = self._checkpoint, None
             save(path, {"finding": msgspec.to_builtins(finding)})
@@ -150,13 +166,10 @@ class _Telling:
             self._on_finding(finding)
         return TrainingStopped(finding) if stops else None
 
-    @staticmethod
-    def _is_at_least(finding: ReportedFinding, severity: str) -> bool:
-        return severity in SEVERITIES and SEVERITIES.index(finding.severity) <= SEVERITIES.index(severity)
 
-
-def _is_told(finding: ReportedFinding) -> bool:
-    return finding.severity in _LEVELS and finding.confidence != "low"
+def _at_least(finding: ReportedFinding, severity: str) -> bool:
+    ordered: list[str] = list(SEVERITIES)
+    return ordered.index(finding.severity) <= ordered.index(severity)
 
 
 class Monitor:
@@ -192,6 +205,12 @@ class Monitor:
     def numbers(self) -> Numbers:
         """The latest loss, and of the latest step that was looked at: gradient norm, update ratio, learning rate."""
         return self._numbers.latest()
+
+    def metrics(self) -> dict[str, float]:
+        """The same for a logger: "doctor/gradient_norm" and others, as far as they are known, and how many findings."""
+        known = {name: value for name, value in msgspec.to_builtins(self.numbers).items() if value is not None}
+        del known["step"]
+        return {f"doctor/{name}": value for name, value in known.items()} | {"doctor/findings": len(self.findings)}
 
     @property
     def report(self) -> Report:
@@ -247,6 +266,7 @@ class Monitor:
             target=self._target,
             process=os.getpid(),
             host=socket.gethostname(),
+            cwd=os.getcwd(),
             began=CLOCK.time(),
             rank=self._ranks.rank,
             size=self._ranks.size,
@@ -307,9 +327,13 @@ class Monitor:
     def _judged(self, chapter: _Chapter, looked: Looked) -> BaseException | None:
         trace = as_if_left(recording.load(chapter.trace))
         report = self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked))
-        new = self._telling.new_of(report)
-        self.findings += new
-        at = CLOCK.time()
-        self._folder.tell([Told(chapter=chapter.number, step=chapter.step, at=at, finding=each) for each in new])
-        stops = [self._telling.tell(finding, chapter.save) for finding in new]
+        step, at = chapter.step, CLOCK.time()
+        new = [finding for finding in report.findings if not self._telling.known(finding)]
+        told = [finding for finding in report.findings if self._telling.is_told(finding, step)]
+        self.findings += told
+        written = [*new, *(finding for finding in told if finding not in new)]
+        self._folder.write(
+            [Found(chapter=chapter.number, step=step, at=at, told=each in told, finding=each) for each in written]
+        )
+        stops = [self._telling.tell(finding, chapter.save) for finding in told]
         return next((stop for stop in stops if stop is not None), None)

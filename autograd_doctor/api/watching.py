@@ -106,9 +106,7 @@ class Job:
         """The least severity that fails a check."""
         return self._settings.fail_on
 
-    def judged(
-        self, trace: Trace, target: Target, rules: Sequence[Rule] | None = None, outcome: Outcome | None = None
-    ) -> plain.Report:
+    def judged(self, trace: Trace, target: Target, rules: Sequence[Rule] | None = None) -> plain.Report:
         """The report on a trace by these rules, by all of them if none are given."""
         from autograd_doctor.engine import judge
         from autograd_doctor.proving.proposing import with_changes
@@ -120,7 +118,7 @@ class Job:
             target=target,
             fail_on=self._settings.fail_on,
             min_steps=self._settings.min_steps,
-            outcome=outcome or Outcome(exit_code=trace.end.exit_code if trace.end else 0),
+            outcome=Outcome(exit_code=trace.end.exit_code if trace.end else 0),
             accepted=self._accepted,
         )
         return with_changes(report, trace) if report.findings else report

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograd_doctor.command import checking, outputs, writing
+from autograd_doctor.command import checking, monitored_runs, outputs, writing
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.command.verdict import exit_code
@@ -24,6 +24,8 @@ def report(request: Request, against: Path | None = None) -> int:
     against: an earlier report, to tell what has become of it.
     """
     path = Path(request.name)
+    if monitored_runs.is_run(path) and not against:
+        return monitored_runs.report(request)
     if path.is_dir() and not against:
         return checking.report(request)
     data = _read(path)

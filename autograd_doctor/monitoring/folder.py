@@ -36,7 +36,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """Who records what: a process of a run.
+    """Who records what, and in which working folder: a process of a run.
 
     began, ended: seconds since 1970; it has not ended, or was killed, where `ended` is 0. how: in a word. spent: the
     seconds that monitoring has taken.
@@ -46,6 +46,7 @@ class About(Struct, frozen=True, kw_only=True):
     target: Target
     process: int
     host: str
+    cwd: str
     began: float
     rank: int = 0
     size: int = 1
@@ -58,12 +59,17 @@ class About(Struct, frozen=True, kw_only=True):
     schema_version: int = _VERSION
 
 
-class Told(Struct, frozen=True, kw_only=True):
-    """A finding, told while the run went on. chapter: in which it was found; step: after so many."""
+class Found(Struct, frozen=True, kw_only=True):
+    """A finding, when it was found first, and once more when it was told.
+
+    chapter: in which it was found. step: how many had been taken. at: seconds since 1970. told: to the program and its
+    log, rather than only kept, as what a later step may acquit.
+    """
 
     chapter: int
     step: int
     at: float
+    told: bool
     finding: ReportedFinding
 
 
@@ -104,22 +110,22 @@ class RankFolder:
         """Those that are there, in order."""
         return {int(each.stem): each for each in sorted(self.path.glob("[0-9]*.trace"))}
 
-    def tell(self, told: Sequence[Told]) -> None:
+    def write(self, found: Sequence[Found]) -> None:
         """Write down what was found. Raises `OSError`."""
         with (self.path / FINDINGS).open("ab") as file:
-            file.writelines(msgspec.json.encode(each) + b"\n" for each in told)
+            file.writelines(msgspec.json.encode(each) + b"\n" for each in found)
 
-    def told(self) -> Iterator[Told]:
-        """What was found, in the order in which it was told; a last line that was cut off is left out."""
+    def found(self) -> Iterator[Found]:
+        """What was found, in that order; a last line that was cut off is left out."""
         with suppress(OSError):
             for line in (self.path / FINDINGS).read_bytes().splitlines():
                 with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-                    yield msgspec.json.decode(line, type=Told)
+                    yield msgspec.json.decode(line, type=Found)
 
     def prune(self) -> None:
         """Remove chapters in the middle of the run. Raises `OSError`."""
         numbers = list(self.chapters())
-        found_in = [told.chapter for told in self.told()]
+        found_in = [found.chapter for found in self.found()]
         kept = {*numbers[:1], *numbers[-_LATEST:]}
         for number in found_in[: _MOST - len(kept)]:
             kept.add(number)

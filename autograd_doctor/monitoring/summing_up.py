@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from autograd_doctor import recording
-from autograd_doctor.findings import SEVERITIES
+from autograd_doctor.events.run import RecordingStarted
+from autograd_doctor.findings import SEVERITIES, ExitCode
 from autograd_doctor.judging.several_ranks import Part, together
 from autograd_doctor.judging.verdict import faults
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.monitoring.chapters import as_if_left, closely, rules_for
-from autograd_doctor.monitoring.folder import About, RankFolder, rank_folders
-from autograd_doctor.plan import Outcome, Target
+from autograd_doctor.monitoring.folder import About, Found, Numbers, RankFolder, rank_folders
+from autograd_doctor.monitoring.latest import Follower
+from autograd_doctor.plan import Target
 from autograd_doctor.report import Report, ReportedFinding, Statistics
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
-Judge = Callable[[Trace, Target, Sequence[Rule] | None, Outcome | None], Report]
-_KILLED = 9
+Judge = Callable[[Trace, Target, Sequence[Rule] | None], Report]
 
 
 def report_on(path: Path, judge: Judge, rules: Sequence[Rule], *, fail_on: str) -> Report:
@@ -55,17 +57,40 @@ def is_gone(about: About) -> bool:
 
 
 def _of_process(folder: RankFolder, about: About, judge: Judge, rules: Sequence[Rule], fail_on: str) -> Report:
-    outcome = Outcome(exit_code=None, signal=_KILLED) if is_gone(about) else None
-    chapters = folder.chapters()
-    last = max(chapters)
-    reports = []
-    for number, path in chapters.items():
+    looks, pulses, steps, seconds = [], [], about.steps, about.seconds
+    numbers = Follower()
+    for path in folder.chapters().values():
         trace = _load(path)
-        is_last_word = number == last and outcome is not None
-        whole = trace if is_last_word else as_if_left(trace)
-        reports.append(judge(closely(whole), about.target, None, outcome if is_last_word else None))
-        reports.append(judge(whole, about.target, rules_for(rules, whole, "pulse"), None))
-    return _summed_up(reports, [told.finding for told in folder.told()], about, fail_on)
+        whole = as_if_left(trace)
+        looks.append(judge(closely(whole), about.target, None))
+        pulses.append(judge(whole, about.target, rules_for(rules, whole, "pulse")))
+        steps = max(steps, *(event.step for event in trace.events[-1:]))
+        seconds = about.seconds or _seconds(about, trace)
+        for event in trace.events:
+            numbers.add(event)
+    report = _summed_up(looks, pulses, list(folder.found()), steps=steps)
+    report = msgspec.structs.replace(report, run=msgspec.structs.replace(report.run, seconds=seconds))
+    report = msgspec.structs.replace(report, notes=[*report.notes, *_last_seen(numbers.latest())])
+    return _decided(report, pulses[-1], about, fail_on)
+
+
+def _last_seen(numbers: Numbers) -> Iterator[str]:
+    """What a run had come to when it was last looked at."""
+    loss = [f"a loss of {numbers.loss:.4g}"] if numbers.loss is not None else []
+    memory = [f"{numbers.memory / 2**20:,.0f} MiB of memory"] if numbers.memory is not None else []
+    if loss or memory:
+        yield f"last recorded, in step {numbers.step:,}: {' and '.join([*loss, *memory])}"
+
+
+def _seconds(about: About, trace: Trace) -> float:
+    """Since the run began, until the last that a chapter has recorded."""
+    began = next((event.began for event in trace.of(RecordingStarted)), about.began)
+    return round(began - about.began + trace.events[-1].time, 3) if trace.events else 0.0
+
+
+def _may_be_acquitted(finding: ReportedFinding) -> bool:
+    """What is not sure is so for as long as it is found again."""
+    return finding.severity != "error" and finding.confidence != "high"
 
 
 def _load(path: Path) -> Trace:
@@ -77,25 +102,50 @@ def _load(path: Path) -> Trace:
         raise Mistake(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _summed_up(reports: Sequence[Report], told: Sequence[ReportedFinding], about: About, fail_on: str) -> Report:
-    """The last close look, with what was found in all of them."""
-    by_fingerprint = {finding.fingerprint: finding for finding in told}
-    for report in reports:
-        for finding in report.findings:
-            by_fingerprint.setdefault(finding.fingerprint, finding)
-    findings = sorted(by_fingerprint.values(), key=lambda finding: SEVERITIES.index(finding.severity))
-    looks, latest = reports[::2], reports[-2]
-    steps = max([about.steps, *(report.run.steps for report in reports)])
+def _summed_up(looks: Sequence[Report], pulses: Sequence[Report], found: Sequence[Found], *, steps: int) -> Report:
+    """The last close look, with what was found in all of them, and was not acquitted since."""
+    known = {finding.fingerprint: finding for report in (looks[-1], pulses[-1]) for finding in report.findings}
+    judged = {*looks[-1].checks.ran, *pulses[-1].checks.ran}
+    told = {each.finding.fingerprint for each in found if each.told}
+    earlier = [finding for report in (*looks, *pulses) for finding in report.findings]
+    for finding in (*(each.finding for each in found), *earlier):
+        is_acquitted = finding.code in judged and _may_be_acquitted(finding) and finding.fingerprint not in told
+        if not is_acquitted:
+            known.setdefault(finding.fingerprint, finding)
+    findings = sorted(known.values(), key=lambda finding: SEVERITIES.index(finding.severity))
+    end = pulses[-1].run
     run = msgspec.structs.replace(
-        latest.run,
+        looks[-1].run,
         steps=steps,
         steps_in_full=sum(report.run.steps_in_full for report in looks),
-        seconds=about.seconds or latest.run.seconds,
         phases_seen=list(dict.fromkeys(phase for report in looks for phase in report.run.phases_seen)),
+        stopped_by=end.stopped_by,
+        program_exit=end.program_exit,
     )
-    report = msgspec.structs.replace(latest, findings=findings, statistics=Statistics.of(findings), run=run)
-    decided = faults(findings, fail_on)
-    if decided is not None:
-        verdict, code, reason = decided
-        report = msgspec.structs.replace(report, verdict=verdict, exit_code=int(code), exit_reason=reason)
-    return report
+    return msgspec.structs.replace(
+        looks[-1],
+        findings=findings,
+        statistics=Statistics.of(findings),
+        run=run,
+        exit_reason=looks[-1].exit_reason.replace(plural(looks[-1].run.steps, "step"), plural(steps, "step")),
+    )
+
+
+def _decided(report: Report, last: Report, about: About, fail_on: str) -> Report:
+    """With the verdict on the whole run: what was found, else how it ended, else the last close look."""
+    decision = faults(report.findings, fail_on)
+    if is_gone(about):
+        said = (
+            f"its process has gone without a word after at least {plural(report.run.steps, 'step')}: it was killed, as "
+            "where memory ran out, or its machine was lost"
+        )
+        report = msgspec.structs.replace(
+            report, run=msgspec.structs.replace(report.run, stopped_by="killed", program_exit=None)
+        )
+        decision = decision or ("program-failed", ExitCode.PROGRAM_FAILED, said)
+    elif last.verdict in ("program-failed", "interrupted"):
+        decision = decision or (last.verdict, ExitCode(last.exit_code), last.exit_reason)
+    if decision is None:
+        return report
+    verdict, code, reason = decision
+    return msgspec.structs.replace(report, verdict=verdict, exit_code=int(code), exit_reason=reason)

@@ -22,7 +22,7 @@ from autograd_doctor.runner.allowance import Allowance
 from autograd_doctor.runner.chapter import Chapter
 from autograd_doctor.runner.surprise import Surprises
 from autograd_doctor.runner.within import ending, living_optimizers
-from autograd_doctor.signals.modules import TrainCall
+from autograd_doctor.signals.modules import ModuleCall, TrainCall
 
 LEAST_STEPS = 40
 """Steps of a chapter that are watched as in a check: ten of each phase in full, and as many that are compared."""
@@ -61,7 +61,7 @@ class Monitored:
         self.steps = 0
         self._process = os.getpid()
         self._thread = get_ident()
-        self._is_turning = False
+        self._is_turning = self._waits = False
         self._urgent = False
         self._stepped_at = self._quiet_at = 0.0
 
@@ -100,17 +100,19 @@ class Monitored:
         self._is_turning = False
         self._begin_step()
 
-    def _turn_soon(self) -> None:
-        """Go on at the next place at which instruments may come and go."""
+    def _turn_soon(self, *, before_evaluation: bool = False) -> None:
+        """Go on at the next place at which instruments may come and go, which may be where an evaluation begins."""
         if self._is_turning or self._chapter is None:
             return
-        self._is_turning = True
+        self._is_turning, self._waits = True, not before_evaluation
         signals = self._chapter.session.signals
         for signal in (signals.modules.began, signals.clearing.began, signals.backward.began):
             self._chapter.hear(signal, self._at_a_turn)
 
     def _at_a_turn(self, what: object) -> None:
-        if self._chapter is not None and get_ident() == self._thread:
+        """Not in the midst of an evaluation, of which a part may be unlike the whole."""
+        is_evaluation = isinstance(what, ModuleCall) and not what.grad_enabled
+        if self._chapter is not None and get_ident() == self._thread and not (is_evaluation and self._waits):
             self._chapter.session.signals.guard.defer(self._turn)
 
     def _turn(self) -> None:
@@ -179,7 +181,7 @@ class Monitored:
         """An evaluation is about to begin, which chapters seldom meet by chance."""
         chapter = self._chapter
         if chapter is not None and chapter.settled and not call.training and self._allowance.is_paid():
-            self._turn_soon()
+            self._turn_soon(before_evaluation=True)
 
     def _loss_known(self, loss: KnownLoss) -> None:
         chapter = self._chapter

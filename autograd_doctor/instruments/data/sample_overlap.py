@@ -379,7 +379,11 @@ class SampleOverlap(Instrument):
             alike.value = _one_value(data[0])
 
     def _follow(self, alike: _Alike, data: list[torch.Tensor]) -> None:
-        """Whether samples that differed are all the same by now."""
+        """Whether samples that differed are all the same by now.
+
+        The first ones may have been drawn before anybody watched: what comes later tells where they are from.
+        """
+        alike.from_data = alike.from_data or bool(self._sources.of(data[0]))
         keys = [row_keys(tensor) for tensor in data]
         rows = [each for each in keys if each]
         one = tuple(each[0] for each in rows) if all(len(set(each)) == 1 for each in rows) else None

@@ -41,7 +41,8 @@ def _calls_by_scheduler(trace: Trace) -> dict[int, list[SchedulerStepped]]:
 def _early(trace: Trace, calls: list[SchedulerStepped], optimizer: int) -> list[SchedulerStepped]:
     """Calls before the optimizer's first step, at a line that is reached again after it.
 
-    A line that only ever runs before winds a schedule forward, as programs that resume do. A step that a gradient
+    A line that only ever runs before winds a schedule forward, as programs that resume do; what had stepped before it
+    was watched had taken its first step then. A step that a gradient
     scaler skipped counts: the program did ask for it; and so does one that was not recorded, as the first step of an
     optimizer may be that is built while others train.
     """
@@ -49,6 +50,8 @@ def _early(trace: Trace, calls: list[SchedulerStepped], optimizer: int) -> list[
     for event in trace.events:
         if isinstance(event, SchedulerStepped) and event in calls:
             early.append(event)
+        elif isinstance(event, OptimizerStepped) and event.optimizer == optimizer and event.given_state:
+            return []
         elif _has_stepped(event, optimizer):
             break
     else:

@@ -40,7 +40,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue
         ratio = median(each.typical for each in measured)
         does = f"each step of `{trace.optimizer_name(optimizer)}` changes the weights by {ratio:.1e} times their size"
-        is_small = all(0 < each.typical <= tunables["small"] for each in measured) and not _warms_up(trace, optimizer)
+        is_small = all(0 < each.typical <= tunables["small"] for each in measured)
+        is_small = is_small and not (_warms_up(trace, optimizer) or _goes_on(trace, optimizer))
         if all(each.typical >= tunables["large"] for each in measured):
             yield _finding(trace, optimizer, measured, ratio, f"{does}, which overwrites most of their content")
         elif groups := list(_of_groups(trace, optimizer, measured, tunables, are_most=is_small)):
@@ -153,6 +154,12 @@ def _warms_up(trace: Trace, optimizer: int, group: int | None = None) -> bool:
     each = (rates if group is None else rates[group : group + 1] for rates in own)
     rates = [max(rates) for rates in map(known, each) if rates]
     return bool(rates) and rates[-1] == max(rates) > rates[0]
+
+
+def _goes_on(trace: Trace, optimizer: int) -> bool:
+    """Whether it had stepped before it was watched: a rate that has decayed by then leaves weights as they are."""
+    first = next((event for event in trace.steps if event.optimizer == optimizer), None)
+    return first is not None and first.given_state
 
 
 def _of_beginning(trace: Trace, optimizer: int, measured: list[Relative]) -> Finding:

@@ -233,6 +233,7 @@ MAY_IMPORT = {
             "report",
             "reports",
             "rules",
+            "run_course",
             "screen",
             "settings",
             "system",

@@ -28,7 +28,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE_SETTINGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 _FILE = re.compile(r"[\w./-]+\.(?:py|yaml|json|trace)(?::\w+)?")
-_NEEDS_A_FILE = ("check", "compare", "fix", "gradcheck", "init", "profile", "report")
+_NEEDS_A_FILE = ("watch", "check", "compare", "fix", "gradcheck", "init", "profile", "report")
 
 
 def _blocks(page: str, language: str) -> list[str]:

@@ -59,6 +59,10 @@ class _Watching(Protocol):
 
     @property
     def steps(self) -> int: ...
+    @property
+    def chapters(self) -> int: ...
+    @property
+    def is_resting(self) -> bool: ...
     def end(self, error: BaseException | None) -> None: ...
 
 
@@ -206,6 +210,21 @@ class Monitor:
         """The latest loss, and of the latest step that was looked at: gradient norm, update ratio, learning rate."""
         return self._numbers.latest()
 
+    @property
+    def spent(self) -> float:
+        """The seconds that watching has taken."""
+        return self._allowance.spent + self._allowance.pulse
+
+    @property
+    def chapters(self) -> int:
+        """How many there have been."""
+        return self._monitored.chapters if self._monitored is not None else 0
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether only the pulse of the run is taken at present."""
+        return self._monitored is not None and self._monitored.is_resting
+
     def metrics(self) -> dict[str, float]:
         """The same for a logger: "doctor/gradient_norm" and others, as far as they are known, and how many findings."""
         known = {name: value for name, value in msgspec.to_builtins(self.numbers).items() if value is not None}
@@ -304,7 +323,7 @@ class Monitor:
             how=f"{type(error).__name__} was raised" if error is not None else "it was over",
             steps=self.steps,
             seconds=round(now - about.began, 3),
-            spent=round(self._allowance.spent + self._allowance.pulse, 3),
+            spent=round(self.spent, 3),
         )
         self._folder.say(self._about)
 

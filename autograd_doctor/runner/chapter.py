@@ -17,8 +17,8 @@ from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
-from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.pulse import Pulse
 from autograd_doctor.plan import Plan
 from autograd_doctor.runner import crash, diagnostic_checkpoint
 from autograd_doctor.runner.cells_told import CellsTold
@@ -61,7 +61,7 @@ class Chapter:
         session = self.session
         session.emit(InstrumentAttached(instrument="runner", emits=EMITTED))
         session.emit(started(self._plan.target))
-        session.attach([*ALWAYS, *needed_for([*self._plan.needs, *(event.__name__ for event in PULSE)])])
+        session.attach([*ALWAYS, Pulse, *needed_for([*self._plan.needs, *(event.__name__ for event in PULSE)])])
         course, known = session.find(Course), session.find(Optimizers)
         if course is not None:
             course.steps = self.first
@@ -94,12 +94,12 @@ class Chapter:
         with self.session.signals.guard.looking():
             if late is not None:
                 late.answer_all()
-        self.session.keep(needed_for(event.__name__ for event in PULSE))
-        calls = self.session.find(ModuleCalls)
-        if calls is not None:
-            calls.rest()
+        self.session.keep([Pulse, *needed_for(event.__name__ for event in PULSE)])
         if detail is not None:
             detail.doze(on_news)
+        pulse = self.session.find(Pulse)
+        if pulse is not None:
+            pulse.take(self.session.signals)
         self._cells.tell()
         self.session.emit(CloseLookEnded(step=self.session.step))
         self.settled = True

@@ -29,8 +29,6 @@ LEAST_STEPS = 40
 MOST_STEPS = 300
 """Where something is new all the time, the chapter rests all the same."""
 _DOUBLED_FROM = 1000
-_ASKED_EVERY = 16
-"""Steps with the pulse alone after which it is asked whether the next chapter is paid for."""
 
 
 class Judges(NamedTuple):
@@ -50,7 +48,7 @@ class Monitored:
     One chapter is open all the time. Instruments come and go at the beginning of a forward, where gradients are
     cleared, or where a backward begins: never inside torch's hooks, which are not to change while they run.
 
-    steps: how many the program has taken.
+    steps: how many the program has taken. chapters: how many there have been.
     """
 
     def __init__(self, judges: Judges, allowance: Allowance) -> None:
@@ -58,7 +56,7 @@ class Monitored:
         self._allowance = allowance
         self._surprises = Surprises()
         self._chapter: Chapter | None = None
-        self.steps = 0
+        self.steps = self.chapters = 0
         self._process = os.getpid()
         self._thread = get_ident()
         self._is_turning = self._waits = False
@@ -66,9 +64,9 @@ class Monitored:
         self._stepped_at = self._quiet_at = 0.0
 
     @property
-    def chapter(self) -> int:
-        """The number of the one that is open, 0 when all is over."""
-        return self._chapter.number if self._chapter is not None else 0
+    def is_resting(self) -> bool:
+        """Whether only the pulse is taken at present."""
+        return self._chapter is None or self._chapter.settled
 
     def begin(self) -> None:
         """Open the first chapter."""
@@ -90,6 +88,7 @@ class Monitored:
     def _open(self, number: int, steps: int, optimizers: Iterable[Optimizer]) -> None:
         chapter = self._chapter = Chapter(self._judges.plan(number), number, steps, self._recorded)
         chapter.begin(optimizers)
+        self.chapters = number
         course, losses = chapter.session.find(Course), chapter.session.find(LateLosses)
         signals = chapter.session.signals
         if course is not None:
@@ -146,13 +145,13 @@ class Monitored:
         chapter = self._chapter
         if chapter is None:
             return
-        self.steps = course.steps
+        passed, self.steps = course.steps - self.steps, course.steps
         self._thread = get_ident()
         seconds = CLOCK.perf_counter() - self._stepped_at
         looked = seconds - (chapter.clock.seconds() - self._quiet_at)
         if chapter.settled:
-            self._allowance.plain_step(seconds, looked)
-            if course.steps % _ASKED_EVERY == 0 and self._is_due(chapter, course.steps):
+            self._allowance.plain_steps(passed, seconds, looked)
+            if self._is_due(chapter, course.steps):
                 self._turn_soon()
         else:
             self._allowance.looked_at_step(seconds, looked)

@@ -163,7 +163,7 @@ def test_a_folder_without_a_run_and_a_trace_of_another_version_are_mistakes(tmp_
 # ------------------------------------------------------------------------------------------------------ what is shown
 
 
-def lines(run: Sequence[Seen], height: int = 40, width: int = 90) -> list[str]:
+def lines(run: Sequence[Seen], height: int = 40, width: int = 110) -> list[str]:
     canvas = Canvas(Options(width=width, unicode=False))
     return [line.plain.rstrip() for line in run_view.picture(canvas, Path("run.trace"), run, height)]
 

@@ -53,7 +53,7 @@ class Chapter:
         self._began = CLOCK.monotonic()
         self._connected: list[tuple[Signal[Any], Callable[..., None]]] = []
         self.session = Session(self._write)
-        self._cells = CellsTold(self.session.emit)
+        self._cells = CellsTold(self.session)
         self.clock = self.session.signals.guard.clock = LookClock()
 
     def begin(self, optimizers: Iterable[Optimizer]) -> None:

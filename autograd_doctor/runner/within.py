@@ -38,7 +38,7 @@ class Within:
         self._began = CLOCK.monotonic()
         self._recorder = Recorder(plan)
         self._session = Session(self._recorder.write)
-        self._cells = CellsTold(self._session.emit)
+        self._cells = CellsTold(self._session)
         self._plan = plan
         self._watching = True
 
@@ -78,7 +78,7 @@ class Within:
             signals.modules.began.disconnect(self._leave_in_time)
             signals.clearing.began.disconnect(self._leave_in_time)
         self._session.close()
-        self._look("end", self._cells.tell)
+        self._cells.tell()
         seconds = round(CLOCK.monotonic() - self._began, 3)
         self._session.emit(RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds))
         self._recorder.close()

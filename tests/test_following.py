@@ -17,11 +17,13 @@ import termios
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from autograd_doctor.command import run_view
+from autograd_doctor.command import following, run_view
+from autograd_doctor.command.request import Request
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import LossesFollowed
@@ -269,6 +271,25 @@ def test_a_run_that_is_over_is_told_with_the_exit_code_of_its_report(recorded: P
     report = [sys.executable, "-m", "autograd_doctor", "report", "--isolated", "run.trace"]
     reported = subprocess.run(report, cwd=recorded, env=ENVIRONMENT, capture_output=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (reported.returncode, "") == (1, "")
+
+
+def test_elsewhere_there_is_a_line_each_minute(
+    running: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [1000.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] >= 1130:
+            change(running, ended=time.time(), how="it was over")
+
+    passing = SimpleNamespace(time=time.time, monotonic=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(following, "time", passing)
+    assert following.watch(Request(str(running / "run.trace"))) == 1
+    first, *others = capsys.readouterr().out.splitlines()
+    assert ": AD101 " in first
+    assert [line.partition(",")[0].partition(": ")[2] for line in others[:4]] == ["training"] * 3 + ["over"]
+    assert others[4].startswith("the recording has ended after ")
 
 
 @pytest.mark.parametrize(

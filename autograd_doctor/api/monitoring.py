@@ -28,6 +28,7 @@ from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
 from autograd_doctor.plan import Looked, Plan, Target
 from autograd_doctor.ranks import this_rank
+from autograd_doctor.renderers.wording import line_of
 from autograd_doctor.report import ReportedFinding
 from autograd_doctor.runner.allowance import Allowance
 from autograd_doctor.trace import Trace
@@ -123,7 +124,7 @@ def _like(word: object) -> str:
 
 
 def _line(finding: ReportedFinding) -> str:
-    where = f"{finding.location.path}:{finding.location.line}: " if finding.location is not None else ""
+    where = f"{line_of(finding.location)}: " if finding.location is not None else ""
     return f"{where}{finding.code} {finding.name}: {finding.message}"
 
 

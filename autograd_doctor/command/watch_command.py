@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,10 +10,12 @@ from typer import Argument, Context
 
 from autograd_doctor.command.options import Color, Config, Isolated, request
 
+_FOLDER = Path("run.trace")
+
 
 def watch(
     ctx: Context,
-    folder: Annotated[str, Argument(metavar="FOLDER", help="Where `autograd_doctor.monitor` records.")] = "run.trace",
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="Where `autograd_doctor.monitor` records.")] = _FOLDER,
     color: Color = None,
     config: Config = None,
     isolated: Isolated = None,
@@ -27,4 +30,4 @@ def watch(
     """
     from autograd_doctor.command import following
 
-    raise typer.Exit(following.watch(request(ctx, folder)))
+    raise typer.Exit(following.watch(request(ctx, str(folder))))

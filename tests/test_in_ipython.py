@@ -111,6 +111,14 @@ def test_a_comment_in_a_cell_silences(tmp_path: Path) -> None:
     assert findings == []
 
 
+def test_a_timed_cell_has_the_name_that_ipython_gives_it(tmp_path: Path) -> None:
+    timed = f"%%time\n{WATCHING.replace('step()', 'loss()')}\n        optimizer.step()"
+    defining = STEPPING.replace("step()", "loss()", 1).replace("    optimizer.step()", "")
+    _, (name, finding) = _session("jupyter", tmp_path, BUILDING, defining, timed, TELLING)
+    assert name == "<timed exec>:1"
+    assert (finding["code"], finding["location"]["path"], finding["location"]["line"]) == ("AD101", "<timed exec>", 4)
+
+
 def test_what_a_cell_was_is_known_elsewhere(tmp_path: Path) -> None:
     """The trace of a kernel that is gone holds the cells that it names."""
     monitoring = "with autograd_doctor.monitor('run.trace'):\n    for _ in range(60):\n        step()\ntold = []"

@@ -69,7 +69,7 @@ def _lies_outside(path: str) -> bool:
         return True
     if any(folder in path for folder in _INSTALLED) or path.startswith(_LIBRARIES):
         return False
-    return not path.startswith("<") or path.startswith(("<ipython", "<string"))
+    return not path.startswith("<") or path.startswith(("<ipython", "<string", "<timed exec"))
 
 
 def own_frames(frame: FrameType | None = None) -> Iterator[FrameType]:

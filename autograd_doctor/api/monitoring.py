@@ -22,7 +22,7 @@ from autograd_doctor.findings import SEVERITIES
 from autograd_doctor.interpreter import lacking_torch
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.monitoring import folder
-from autograd_doctor.monitoring.chapters import as_if_left, rules_for
+from autograd_doctor.monitoring.chapters import as_if_left, dated, rules_for, unsure
 from autograd_doctor.monitoring.folder import About, Found, Numbers
 from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
@@ -143,15 +143,20 @@ class _Telling:
         self._checkpoint = checkpoint
         self._since: dict[str, int] = {}
         self._told: set[str] = set()
+        self._doubted: set[str] = set()
 
     def known(self, finding: ReportedFinding) -> bool:
         """Whether it was found before."""
         return finding.fingerprint in self._since
 
+    def doubt(self, fingerprints: set[str]) -> None:
+        """These are not to be told."""
+        self._doubted |= fingerprints
+
     def is_told(self, finding: ReportedFinding, step: int) -> bool:
         """Whether it is to be told now, when so many steps were taken."""
         since = self._since.setdefault(finding.fingerprint, step)
-        if finding.fingerprint in self._told or finding.severity not in _LEVELS:
+        if finding.fingerprint in self._told | self._doubted or finding.severity not in _LEVELS:
             return False
         is_sure = finding.severity == "error" or finding.confidence == "high"
         lasts = finding.confidence == "medium" and step >= max(2 * since, since + _LASTS)
@@ -195,6 +200,7 @@ class Monitor:
         self._allowance = Allowance(self._budget, _ADVANCE, CLOCK.perf_counter)
         self._monitored: _Watching | None = None
         self._about: About | None = None
+        self._opening: Report | None = None
         self.findings: list[ReportedFinding] = []
         self.unwatched = ""
         """Why nothing is watched, empty where it is."""
@@ -328,7 +334,7 @@ class Monitor:
         )
         self._folder.say(self._about)
 
-    def _plan(self, number: int) -> Plan:
+    def _plan(self, number: int, steps_before: int) -> Plan:
         self._folder.prune()
         needs = {event for rule in self._job.rules for event in rule.needs}
         return Plan(
@@ -337,6 +343,7 @@ class Monitor:
             scratch=str(self._folder.path),
             selected=[rule.code for rule in self._job.rules],
             needs=sorted(event.__name__ for event in needs),
+            steps_before=steps_before,
             steps=0,
             seconds=0.0,
             batches_per_epoch=0,
@@ -344,9 +351,18 @@ class Monitor:
             ranks=self._ranks,
         )
 
+    def _calibrate(self, number: int, report: Report) -> None:
+        if number == 1:
+            self._opening = report
+        elif number == 2 and self._opening is not None:
+            self._telling.doubt(unsure(self._opening, report))
+            self._opening = None
+
     def _judged(self, chapter: _Chapter, looked: Looked) -> BaseException | None:
         trace = as_if_left(recording.load(chapter.trace))
-        report = self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked))
+        report = dated(self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked)), trace)
+        if looked == "closely":
+            self._calibrate(chapter.number, report)
         step, at = chapter.step, CLOCK.time()
         new = [finding for finding in report.findings if not self._telling.known(finding)]
         told = [finding for finding in report.findings if self._telling.is_told(finding, step)]

@@ -38,13 +38,13 @@ PULSE: tuple[type[Event], ...] = (
 class Chapter:
     """Instruments around a stretch of this process, and the trace that they write.
 
-    number: from 1. trace: the file. first: how many steps the run had taken before. settled: only the pulse is taken
+    number: from 1. trace: the file. first: how many steps the run had taken. settled: only the pulse is taken
     by now. record: is called with each event as well.
     """
 
-    def __init__(self, plan: Plan, number: int, first: int, record: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, number: int, record: Callable[[Event], None]) -> None:
         self.number = number
-        self.first = first
+        self.first = plan.steps_before
         self.settled = False
         self.trace = Path(plan.trace)
         self._plan = plan

@@ -28,16 +28,17 @@ LEAST_STEPS = 40
 """Steps of a chapter that are watched as in a check: ten of each phase in full, and as many that are compared."""
 MOST_STEPS = 300
 """Where something is new all the time, the chapter rests all the same."""
-_DOUBLED_FROM = 1000
+DOUBLED_FROM = 1000
 
 
 class Judges(NamedTuple):
     """What is done with a chapter, outside of torch's calls; it returns what is to be raised in the program.
 
-    plan: of a chapter, by its number. recorded: each event as it is recorded. judged: what was recorded so far.
+    plan: of a chapter, by its number and the steps before. recorded: each event as it is recorded. judged: what was
+    recorded so far.
     """
 
-    plan: Callable[[int], Plan]
+    plan: Callable[[int, int], Plan]
     recorded: Callable[[Event], None]
     judged: Callable[[Chapter, Looked], BaseException | None]
 
@@ -86,7 +87,7 @@ class Monitored:
     # ------------------------------------------------------------------------------------------------------- chapters
 
     def _open(self, number: int, steps: int, optimizers: Iterable[Optimizer]) -> None:
-        chapter = self._chapter = Chapter(self._judges.plan(number), number, steps, self._recorded)
+        chapter = self._chapter = Chapter(self._judges.plan(number, steps), number, self._recorded)
         chapter.begin(optimizers)
         self.chapters = number
         course, losses = chapter.session.find(Course), chapter.session.find(LateLosses)
@@ -160,8 +161,12 @@ class Monitored:
         self._begin_step()
 
     def _is_due(self, chapter: Chapter, steps: int) -> bool:
-        """Short runs are looked at now and then, too: in advance, each time that their steps have doubled."""
-        has_doubled = steps >= max(_DOUBLED_FROM, 2 * chapter.first)
+        """Short runs are looked at now and then, too: in advance, each time that their steps have doubled.
+
+        The second chapter comes soon: what it finds, and the first does not, is not to be trusted (`chapters.unsure`).
+        """
+        least = 2 * LEAST_STEPS if chapter.number == 1 else DOUBLED_FROM
+        has_doubled = steps >= max(least, 2 * chapter.first)
         return self._allowance.is_paid() or (has_doubled and self._allowance.may_hurry())
 
     @staticmethod

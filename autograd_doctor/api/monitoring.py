@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from autograd_doctor import __version__, recording
+from autograd_doctor import report as plain
 from autograd_doctor.api.shown_report import Report
 from autograd_doctor.api.watching import Job, calling, loaded, place_of, under_way
 from autograd_doctor.clock import CLOCK
@@ -200,7 +201,7 @@ class Monitor:
         self._allowance = Allowance(self._budget, _ADVANCE, CLOCK.perf_counter)
         self._monitored: _Watching | None = None
         self._about: About | None = None
-        self._opening: Report | None = None
+        self._opening: plain.Report | None = None
         self.findings: list[ReportedFinding] = []
         self.unwatched = ""
         """Why nothing is watched, empty where it is."""
@@ -351,7 +352,7 @@ class Monitor:
             ranks=self._ranks,
         )
 
-    def _calibrate(self, number: int, report: Report) -> None:
+    def _calibrate(self, number: int, report: plain.Report) -> None:
         if number == 1:
             self._opening = report
         elif number == 2 and self._opening is not None:

@@ -16,6 +16,8 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from autograd_doctor import __version__, recording
+from autograd_doctor import report as plain
+from autograd_doctor.api.shown_report import Report
 from autograd_doctor.api.watching import Job, calling, loaded, place_of, under_way
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.findings import SEVERITIES
@@ -28,7 +30,8 @@ from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
 from autograd_doctor.plan import Looked, Plan, Ranks, Target
 from autograd_doctor.ranks import this_rank
-from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.renderers.wording import line_of
+from autograd_doctor.report import ReportedFinding
 from autograd_doctor.runner.allowance import Allowance
 from autograd_doctor.runner.joined import Joined
 from autograd_doctor.trace import Trace
@@ -155,7 +158,7 @@ def _like(word: object) -> str:
 
 
 def _line(finding: ReportedFinding) -> str:
-    where = f"{finding.location.path}:{finding.location.line}: " if finding.location is not None else ""
+    where = f"{line_of(finding.location)}: " if finding.location is not None else ""
     return f"{where}{finding.code} {finding.name}: {finding.message}"
 
 
@@ -237,7 +240,7 @@ class Monitor:
         self._allowance = Allowance(self._budget, _ADVANCE, CLOCK.perf_counter)
         self._monitored: _Watching | None = None
         self._about: About | None = None
-        self._opening: Report | None = None
+        self._opening: plain.Report | None = None
         self.findings: list[ReportedFinding] = []
         self.unwatched = ""
         """Why nothing is watched, empty where it is."""
@@ -279,7 +282,7 @@ class Monitor:
     def report(self) -> Report:
         """What was seen so far, chapters that are over included."""
         report = report_on(self._path, self._job.judged, self._job.rules, fail_on=self._job.fail_on)
-        return msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason)
+        return Report.of(msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason))
 
     def __repr__(self) -> str:
         if self.unwatched:
@@ -388,7 +391,7 @@ class Monitor:
             ranks=self._ranks,
         )
 
-    def _calibrate(self, number: int, report: Report) -> None:
+    def _calibrate(self, number: int, report: plain.Report) -> None:
         if number == 1:
             self._opening = report
         elif number == 2 and self._opening is not None:

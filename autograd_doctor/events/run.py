@@ -78,6 +78,17 @@ class Noted(Event, frozen=True):
     text: str
 
 
+class CellRan(Event, frozen=True):
+    """A cell of a notebook that was running in IPython holds places of the program.
+
+    file: the name by which Python knows it. number: that of its latest execution. text: its source, as Python got it.
+    """
+
+    file: str
+    number: int
+    text: str
+
+
 class ModelAssumed(Event, frozen=True):
     """A file that trains nothing defines a model: how it can be trained, which is how it is trained from here on."""
 

@@ -21,6 +21,7 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.pulse import Pulse
 from autograd_doctor.plan import Plan
 from autograd_doctor.runner import crash, diagnostic_checkpoint
+from autograd_doctor.runner.cells_told import CellsTold
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.run import ALWAYS, Reason
 from autograd_doctor.runner.started import started
@@ -52,6 +53,7 @@ class Chapter:
         self._began = CLOCK.monotonic()
         self._connected: list[tuple[Signal[Any], Callable[..., None]]] = []
         self.session = Session(self._write)
+        self._cells = CellsTold(self.session)
         self.clock = self.session.signals.guard.clock = LookClock()
 
     def begin(self, optimizers: Iterable[Optimizer]) -> None:
@@ -67,6 +69,7 @@ class Chapter:
             with session.signals.guard.looking():
                 for optimizer in optimizers:
                     known.known(optimizer)
+        self._cells.tell()
 
     @property
     def step(self) -> int:
@@ -97,6 +100,7 @@ class Chapter:
         pulse = self.session.find(Pulse)
         if pulse is not None:
             pulse.take(self.session.signals)
+        self._cells.tell()
         self.session.emit(CloseLookEnded(step=self.session.step))
         self.settled = True
 
@@ -117,6 +121,7 @@ class Chapter:
             signal.disconnect(handle)
         self._connected.clear()
         self.session.close()
+        self._cells.tell()
         seconds = round(CLOCK.monotonic() - self._began, 3)
         self._write(RunEnded(step=self.session.step, reason=reason, exit_code=code, seconds=seconds))
         self._recorder.close()

@@ -15,7 +15,7 @@ import pytest
 
 from autograd_doctor.events import all_events
 from autograd_doctor.plan import Plan, Target
-from tests.harness import ROOT, _server, programs
+from tests.harness import ROOT, forked, programs
 
 STEPLESS = {"model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
@@ -48,8 +48,7 @@ def test_so_they_are_under_a_monitor(program: Path, tmp_path: Path) -> None:
 
 def _measured(run: Callable[[Path, Path], int], program: Path, folder: Path) -> dict[str, Any]:
     folder.mkdir()
-    process = _server().Process(target=_measure, args=(run, program, folder))
-    process.start()
+    process = forked(_measure, run, program, folder)
     process.join(PATIENCE)
     if process.is_alive():
         process.kill()

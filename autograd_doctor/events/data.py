@@ -206,6 +206,24 @@ class StoredDataChanged(Event, frozen=True):
     asked: bool = False
 
 
+class GivenRowsChanged(Event, frozen=True):
+    """The training loop wrote to parts of data that are kept, and found them again later as it had left them.
+
+    location, operation: what wrote. name: of the data. parts: how many were given to a model. again: how many times
+    one of them was written to that an earlier step had left so. size_before, size: of one of these, the mean of its
+    absolute values when it was first given, and in the latest of those steps. is_target: the loss compares with them.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    parts: int
+    again: int
+    size_before: float
+    size: float
+    is_target: bool
+
+
 class RowsCompared(Event, frozen=True):
     """Samples that a module was evaluated on, beside those that it had been trained on before, told apart bit for bit.
 

@@ -452,6 +452,26 @@ class SeedRepeated(Event, frozen=True):
     in_closures: int = 0
 
 
+class SeedReturned(Event, frozen=True):
+    """A line gave a global generator the same seed every few steps, and these steps drew the very numbers again.
+
+    times: how often, one after the other, from step `since` on. steps: that followed the first time and were compared,
+    of which `drawing` drew numbers. repeated: after how many of the other times all were drawn again, for the same
+    optimizers. location, called_from, shared: as of `SeedRepeated`.
+    """
+
+    location: Location | None
+    called_from: Location | None
+    shared: bool
+    generator: Literal["torch", "Python", "NumPy"]
+    seed: str
+    since: int
+    times: int
+    steps: int
+    drawing: int
+    repeated: int
+
+
 class WeightsLoaded(Event, frozen=True):
     """Parameters got values that were learned elsewhere, after `step` steps: those that came into view by the next.
 

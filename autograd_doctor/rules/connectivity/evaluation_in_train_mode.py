@@ -162,7 +162,7 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
         f"`{name}` was evaluated {how}: {' and '.join(effects)}",
         subject=name,
         location=first.location,
-        help=f"call `eval()` on it before evaluation, and `train()` after it{more}",
+        help=f"call `eval()` on it before evaluation, and `train()` {_after(training)}{more}",
         severity=None if rare else "info",
         confidence="high" if rare else "low",
         evidence={
@@ -174,6 +174,17 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
         notes=notes,
         step_first=first.step,
         step_count=len(passes),
+    )
+
+
+def _after(training: list[ForwardRan]) -> str:
+    """What is to be in train mode again when an evaluation is over: not what training keeps in eval mode."""
+    resting = sorted({part for event in training for part in event.in_eval})
+    active = sorted({part for event in training for part in event.in_train})
+    if not resting or not active:
+        return "after it"
+    return (
+        f"after it on what was in train mode alone ({_listed(active)}): training keeps {_listed(resting)} in eval mode"
     )
 
 
@@ -193,8 +204,8 @@ def _held_out(trace: Trace, told: HeldOutScored) -> Iterator[Finding]:
         f"just as in training: {' and '.join(effects)}",
         subject=name,
         location=told.location,
-        help=f"call `eval()` on `{name}` before the passes after which no step follows, and `train()` before the "
-        "others; run the former under `torch.no_grad()`, since nothing uses their graph",
+        help=f"call `eval()` on `{name}` before the passes that no step follows, and `train()` {_after(training)}; run "
+        "those passes under `torch.no_grad()`, since nothing uses their graph",
         confidence="medium",
         evidence={
             "passes_without_step": told.passes,

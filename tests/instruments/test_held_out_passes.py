@@ -51,6 +51,7 @@ def test_a_set_that_is_scored_after_each_epoch() -> None:
         lambda epoch: split(epoch)[: 6 if epoch == 1 else 4],  # it does not come again
         lambda epoch: [(rows, number != epoch) for number, rows in enumerate(TRAINED.split(4))],  # skipped once
         lambda epoch: [*split(epoch), (HELD_OUT, False), (HELD_OUT, False)],  # several draws
+        lambda epoch: [*split(epoch)[:5], *split(epoch)[:2]],  # one batch that is of no use
         lambda epoch: [(torch.randn(4, 3), learns) for _, learns in split(epoch)],  # others each time
         lambda epoch: [(rows, learns) for rows in TRAINED.split(4) for learns in (False, True)],  # mined
     ],

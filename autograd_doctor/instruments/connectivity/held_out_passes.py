@@ -32,8 +32,12 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 _SCORES = frozenset(CATALOGUE) | COMPARISONS | DIFFERENCES
-_ROWS = 16
+_ROWS = 64
 """Of a batch, the first, which stand for all of it."""
+_IN_A_ROW = 3
+"""Batches that were trained on without a new sample: by then training has begun anew."""
+_BATCHES = 2
+"""Of a set that is held out, at least: a single one may be a batch that cannot be trained on."""
 _MOST_ROWS = 20_000
 _MOST_IDLE = 2_000
 """Passes of a line to keep the rows of, which no backward came back to."""
@@ -70,18 +74,26 @@ class _Pass:
 class _Line:
     """A line that calls a module in training mode with gradients on.
 
-    trained: samples that a backward came back to. uses: how many passes those were.
+    trained: samples that a backward came back to. uses: how many passes those were. known: of the latest, how many in
+    a row without a sample that was new.
     """
 
     trained: set[int] = field(default_factory=set)
     uses: int = 0
+    known: int = 0
     idle: list[_Pass] = field(default_factory=list)
 
     def use(self, one: _Pass) -> None:
         if not one.used:
             one.used = True
             self.uses += 1
+            self.known = self.known + 1 if one.rows <= self.trained else 0
             self.trained |= one.rows
+
+    @property
+    def has_news(self) -> bool:
+        """Whether another pass may tell something: of training, until it begins anew, and of what it left out."""
+        return self.known < _IN_A_ROW or any(one.compared for one in self.idle)
 
     def held_out(self) -> dict[int, list[_Pass]]:
         """Passes that were no part of training, by the backwards that had been before, where the same come again."""
@@ -92,9 +104,12 @@ class _Line:
         blocks = {number: block for number, block in blocks.items() if _are_apart(block)}
         often = Counter(row for block in blocks.values() for row in frozenset().union(*(one.rows for one in block)))
         again = {row for row, times in often.items() if times > 1}
-        sure = {row for block in blocks.values() for one in block if one.full and one.compared for row in one.rows}
-        found = {number: [one for one in block if one.rows & sure & again] for number, block in blocks.items()}
-        found = {number: block for number, block in found.items() if block}
+        sure = {row for block in blocks.values() for one in block if one.compared for row in one.rows}
+        found = {
+            number: [one for one in block if 10 * len(one.rows & sure & again) >= 9 * len(one.rows)]
+            for number, block in blocks.items()
+        }
+        found = {number: block for number, block in found.items() if len(block) >= _BATCHES}
         return found if 2 * len(found) <= self.uses else {}
 
 
@@ -140,7 +155,7 @@ class HeldOutPasses(Instrument):
             line = self._lines[began.module, began.where] = _Line()
         keys = row_keys(largest[:_ROWS]) if len(line.trained) < _MOST_ROWS else None
         if keys and len(line.idle) < _MOST_IDLE:
-            began.again = True
+            began.again |= line.has_news
             one = _Pass(self._course.backwards, frozenset(keys))
             line.idle.append(one)
             self._newest = self._latest[began.module] = line, one

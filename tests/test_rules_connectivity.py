@@ -9,6 +9,7 @@ from traces import LACKS_GRAPH, at, backward, built, examined, forward, in_order
 from autograd_doctor.events.connectivity import (
     ForwardsWithoutBackward,
     GradModeLeftOff,
+    HeldOutScored,
     IdleForwardUsed,
     IdleOutputSeen,
     LeafCollected,
@@ -830,6 +831,21 @@ def test_pass_without_gradients_in_every_step_is_an_info() -> None:
     labelled = [without_gradients(step, mode_set_at=at(49)) for step in range(8)]
     (finding,) = examined(evaluation_in_train_mode.RULE, *training(), labelled)
     assert (finding.severity, finding.confidence) == ("info", "low")
+
+
+def test_what_training_keeps_in_eval_mode_stays_there_after_an_evaluation() -> None:
+    evaluated = [without_gradients(step, in_train=["drop"], mode_set_at=at(49)) for step in (4, 8)]
+    (finding,) = examined(evaluation_in_train_mode.RULE, *training(in_eval=["backbone.bn"]), evaluated)
+    assert finding.help is not None
+    assert "training keeps `backbone.bn` in eval mode" in finding.help
+
+
+def test_samples_that_no_step_learns_from_at_the_line_that_trains() -> None:
+    scored = HeldOutScored(step=8, module=0, location=forward(0).location, passes=6, times=3, trained=12)
+    (finding,) = examined(evaluation_in_train_mode.RULE, *training(), scored)
+    assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", forward(0).location)
+    assert examined(evaluation_in_train_mode.RULE, *training(), structs.replace(scored, module=1)) == []
+    assert examined(evaluation_in_train_mode.RULE, *training(), structs.replace(scored, location=at(61))) == []
 
 
 def test_mode_set_on_purpose_for_the_pass_is_silent() -> None:

@@ -12,6 +12,7 @@ from traces import at, examined, targets_seen
 from autograd_doctor.events.data import (
     BatchRepeated,
     FieldsTurned,
+    GivenRowsChanged,
     InputsAlike,
     InputScaleTurned,
     MaskedOut,
@@ -471,3 +472,13 @@ def test_a_line_that_was_not_seen_to_write(seen, confidence) -> None:
         )
         == []
     )
+
+
+@pytest.mark.parametrize("name", ["corpus", ""])
+def test_data_that_the_loop_writes_to_are_told_once_by_their_line(name: str) -> None:
+    facts: dict[str, Any] = {"location": at(9), "operation": "mul_", "name": name, "parts": 8, "size_before": 20.0}
+    first = GivenRowsChanged(**facts, again=1, size=17.0, is_target=True)
+    latest = GivenRowsChanged(**facts, again=12, size=9.0, is_target=True)
+    (finding,) = examined(dataset_changes_under_reading.RULE, first, latest)
+    assert (finding.severity, finding.subject, finding.location) == ("error", name, at(9))
+    assert "12 times" in finding.message

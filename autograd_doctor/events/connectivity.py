@@ -106,6 +106,20 @@ class IdleOutputSeen(Event, frozen=True):
     meant: bool = False
 
 
+class HeldOutScored(Event, frozen=True):
+    """A line that trains a module, in training mode with gradients on, gave it samples that no step learns from.
+
+    passes: of these samples, which no backward came through; some were seen to be compared with data. times: how often
+    they came, each time between two backwards. trained: passes of the line that a backward came through.
+    """
+
+    module: int
+    location: Location | None
+    passes: int
+    times: int
+    trained: int
+
+
 class IdleForwardUsed(Event, frozen=True):
     """A backward came through a pass from where others had been reported as `ForwardsWithoutBackward`."""
 

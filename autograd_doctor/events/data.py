@@ -206,6 +206,24 @@ class StoredDataChanged(Event, frozen=True):
     asked: bool = False
 
 
+class GivenRowsChanged(Event, frozen=True):
+    """The training loop wrote to parts of data that are kept, and found them again later as it had left them.
+
+    location, operation: what wrote. name: of the data. parts: how many were given to a model. again: how many times
+    one of them was written to that an earlier step had left so. size_before, size: of one of these, the mean of its
+    absolute values when it was first given, and in the latest of those steps. is_target: the loss compares with them.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    parts: int
+    again: int
+    size_before: float
+    size: float
+    is_target: bool
+
+
 class RowsCompared(Event, frozen=True):
     """Samples that a module was evaluated on, beside those that it had been trained on before, told apart bit for bit.
 
@@ -432,6 +450,26 @@ class SeedRepeated(Event, frozen=True):
     times: int
     repeated: int
     in_closures: int = 0
+
+
+class SeedReturned(Event, frozen=True):
+    """A line gave a global generator the same seed every few steps, and these steps drew the very numbers again.
+
+    times: how often, one after the other, from step `since` on. steps: that followed the first time and were compared,
+    of which `drawing` drew numbers. repeated: after how many of the other times all were drawn again, for the same
+    optimizers. location, called_from, shared: as of `SeedRepeated`.
+    """
+
+    location: Location | None
+    called_from: Location | None
+    shared: bool
+    generator: Literal["torch", "Python", "NumPy"]
+    seed: str
+    since: int
+    times: int
+    steps: int
+    drawing: int
+    repeated: int
 
 
 class WeightsLoaded(Event, frozen=True):

@@ -81,7 +81,7 @@ class SnapshotKept(Event, frozen=True):
     others_used: some that the line took were used at once. computed_with: in a later step, an operation took it in that
     was no copy of a weight, nor made one of it, or a number of it alone. met_itself: one took it in beside what lies in
     its own storage. read_in_a_row: in how many steps, one after the other, the program took in what it holds, weight by
-    weight, as an average or a mirror does.
+    weight, as an average or a mirror does. together: how many that one line took in different steps are held at once.
     """
 
     holder: str
@@ -95,6 +95,7 @@ class SnapshotKept(Event, frozen=True):
     computed_with: bool = False
     met_itself: bool = False
     read_in_a_row: int = 0
+    together: int = 1
 
 
 class WeightsMetThemselves(Event, frozen=True):

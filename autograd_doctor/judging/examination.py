@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from autograd_doctor.events.connectivity import HeldOutScored
 from autograd_doctor.events.run import ModelAssumed
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.findings import Finding, Number
@@ -66,7 +67,7 @@ def _discount(rule: Rule, obstacle: Obstacle, examination: Examination) -> None:
 
 
 def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination: Examination) -> None:
-    missing = [phase for phase in rule.needs_phases if phase not in trace.phases]
+    missing = _missing_phases(rule, trace)
     # A program that died before its first backward still has a cause, which the rules for training may know.
     if missing and not (trace.crash and missing == ["training"]):
         examination.skipped[rule.code] = _not_seen(missing[0], trace)
@@ -86,6 +87,12 @@ def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination
         else:
             examination.ran.append(rule.code)
     examination.findings += findings
+
+
+def _missing_phases(rule: Rule, trace: Trace) -> list[str]:
+    """An evaluation that runs just as training does is one for those rules alone that know it by its samples."""
+    seen = {*trace.phases, *(("evaluation",) if HeldOutScored in rule.needs and trace.of(HeldOutScored) else ())}
+    return [phase for phase in rule.needs_phases if phase not in seen]
 
 
 def _not_seen(phase: str, trace: Trace) -> str:

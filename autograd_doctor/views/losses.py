@@ -74,6 +74,24 @@ def are_log_probabilities(operand: LossOperand) -> bool:
     return bool(operand.log_sums) and _is(operand.log_sums, 0.0)
 
 
+def are_exchanged(event: LossComputed) -> bool:
+    """Whether a divergence got log-probabilities where it takes probabilities, and numbers that are none the other way
+    round; by what made them, where a first step has spoiled the values."""
+    given, wanted = event.prediction, event.target
+    low, high = given.facts.low, given.facts.high
+    is_positive = low is not None and high is not None and 0 <= low < high
+    are_no_logarithms = is_positive and not given.facts.requires_grad
+    has_probabilities = are_probabilities(given) or _is_made_by(given, *SOFTMAXES)
+    has_logarithms = are_log_probabilities(wanted) or _is_made_by(wanted, "log_softmax")
+    takes_probabilities = event.operation == "kl_div" and not event.log_target
+    learns = wanted.facts.requires_grad
+    return takes_probabilities and learns and has_logarithms and (has_probabilities or are_no_logarithms)
+
+
+def _is_made_by(operand: LossOperand, *operations: str) -> bool:
+    return operand.shaping is not None and operand.shaping.operation in operations
+
+
 def _is(pair: list[float], value: float) -> bool:
     return all(abs(each - value) <= _ROUNDING for each in pair)
 

@@ -66,3 +66,15 @@ def test_what_is_drawn_before_it_is_trained() -> None:
         drawn(run, other.weight, model.weight[0])
         trained(run, sgd)
         assert run.of(WeightsDrawnAnew) == []
+
+
+def test_weights_that_the_program_draws_itself_as_a_whole() -> None:
+    with inventing(RedrawnWeights) as run:
+        model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+        adam = built(run, Adam(model.parameters(), lr=0.1))
+        trained(run, adam, 3)
+        for values in (model[0].weight.data, model[1].weight.data[:1], torch.zeros(3, 4)):
+            run.operated("normal_", values, values)
+        trained(run, adam)
+        (told,) = run.of(WeightsDrawnAnew)
+        assert told.parameters == [run.number(model[0].weight)]

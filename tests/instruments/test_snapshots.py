@@ -270,3 +270,28 @@ def test_reading_now_and_then_is_not_reading_in_every_step():
                 run.operated("add_", torch.zeros(1, 1), torch.zeros(1, 1), view["0.weight"])
         step(run, model[0].weight)
         assert run.of(SnapshotKept)[-1].read_in_a_row == 1
+
+
+def test_several_of_one_line_that_are_held_at_once():
+    model = nn.Linear(1, 1)
+    with inventing(Snapshots) as run:
+        states = []
+        for _ in range(4):
+            states.append(dict(take(run, model)))
+            step(run, model.weight)
+        latest = {event.holder: event.together for event in run.of(SnapshotKept)}
+    assert latest == {"states[0]": 4, "states[1]": 4, "states[2]": 4, "states[3]": 4}
+
+
+def test_a_state_that_no_variable_names_is_known_by_what_is_in_it():
+    model = nn.Linear(1, 1)
+    hidden = lambda kept={}: kept  # noqa: E731
+    with inventing(Snapshots) as run:
+        for number in range(3):
+            hidden()[number] = dict(take(run, model))
+            step(run, model.weight)
+        state = hidden()[0]
+        load = StateLoad(model, state)
+        del state
+        run.signals.states.loading.send(load)
+    assert [event.taken_in_step for event in run.of(SnapshotKept) if event.loaded_back] == [0]

@@ -15,9 +15,13 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.regions import region_of
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.optimizers import StepCall
 
+_DRAWS = frozenset({"exponential_", "normal_", "uniform_"})
 _MOST_TOLD = 64
 """Times: what is done so often is done in every round of a loop."""
 
@@ -25,7 +29,8 @@ _MOST_TOLD = 64
 class RedrawnWeights(Instrument):
     """Listens to initialisations of matrices that an optimizer holds, and tells of them when it steps next.
 
-    In light steps as well: an epoch begins in any. Biases begin at zero, and tell nothing.
+    In light steps as well: an epoch begins in any. Biases begin at zero, and tell nothing. Those that the program
+    writes itself, as `weight.data.normal_()`, are seen where operations are.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (WeightsDrawnAnew,)
@@ -42,6 +47,15 @@ class RedrawnWeights(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.initialisers.drawn, self._draws)
+        self.listen(signals.operations.ended, self._draws_itself, attention=Attention.FULL, names=_DRAWS)
+
+    def _draws_itself(self, operation: Operation) -> None:
+        """Over a weight as a whole, by an alias or without gradients; a part may be what has died."""
+        target = operation.args[0] if operation.args else None
+        if self._course.steps and isinstance(target, torch.Tensor) and (region := region_of(target)) is not None:
+            filled = (each for _, each in self._parameters.living() if region_of(each) == region)
+            for parameter in filled:
+                self._draws(parameter)
 
     def _draws(self, tensor: torch.Tensor) -> None:
         number = self._parameters.get(tensor)

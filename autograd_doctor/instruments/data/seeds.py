@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import random
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,8 +9,8 @@ from autograd_doctor.events.data import SeedRepeated
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.generator_states import state_of
 from autograd_doctor.reading.places import Place, locate, stack
-from autograd_doctor.reading.torch_versions import random_states
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.seeds import Generator, Seeding
 
@@ -81,13 +79,13 @@ class Seeds(Instrument):
             line.step = step
         line.in_closures += self._course.closure_of is not None
         if line.steps > 1:
-            line.fresh = _state(call.generator)
+            line.fresh = state_of(call.generator)
             self.listen(self._course.step_taken, self._step_taken)
 
     def _step_taken(self, course: Course) -> None:
         for line in self._lines.values():
             if line.steps > 1 and line.step == course.steps - 1:
-                state = _state(line.generator)
+                state = state_of(line.generator)
                 line.repeated += state == line.after and state != line.fresh
                 line.after = state
                 if line.steps >= max(_FIRST_TOLD, 2 * line.told):
@@ -111,14 +109,3 @@ class Seeds(Instrument):
                 repeated=line.repeated,
             )
         )
-
-
-def _state(generator: Generator) -> int:
-    """Where a generator stands, as a number."""
-    if generator == "torch":
-        return hash(tuple(random_states()))
-    if generator == "Python":
-        return hash(random.getstate())
-    import numpy
-
-    return hash(pickle.dumps(numpy.random.get_state()))

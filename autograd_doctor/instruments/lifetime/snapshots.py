@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
@@ -196,12 +196,11 @@ class Snapshots(Instrument):
         own = _addresses(parameter for _, parameter in parameters_in(module))
         if not isinstance(state, Mapping) or not own <= _addresses(state.values()):
             return
-        for name, container, tensors in _collections(self._most):
-            if container is state:
-                snapshot = self._owner(container, tensors)
-                if snapshot is not None and own <= snapshot.parameters.keys():
-                    self._report(name, snapshot, loaded_back=True)
-                return
+        tensors = [each for each in state.values() if is_a(each, torch.Tensor) and not is_a(each, nn.Parameter)]
+        snapshot = self._owner(state, tensors) if tensors else None
+        if snapshot is not None and own <= snapshot.parameters.keys():
+            holders = (name for name, container, _ in _collections(self._most) if container is state)
+            self._report(next(holders, "state_dict"), snapshot, loaded_back=True)
 
     def _stepped(self, course: Course) -> None:
         if not any(is_drawn(max(1, course.steps - each.step)) for each in self._snapshots if not each.used_at_once):
@@ -210,13 +209,16 @@ class Snapshots(Instrument):
 
     def _look(self) -> None:
         """Through the variables of the user's frames."""
-        reported: set[tuple[int, _Snapshot]] = set()
+        found: dict[tuple[int, _Snapshot], str] = {}
         for name, container, tensors in _collections(self._most):
             snapshot = self._owner(container, tensors)
-            if snapshot is not None and (id(container), snapshot) not in reported:
-                reported.add((id(container), snapshot))
-                self._report(name, snapshot)
-        self._report_hidden({snapshot for _, snapshot in reported})
+            if snapshot is not None:
+                found.setdefault((id(container), snapshot), name)
+        in_sight = {snapshot for _, snapshot in found}
+        together = Counter(where for where, _ in {(each.where, each.step) for each in in_sight})
+        for (_, snapshot), name in found.items():
+            self._report(name, snapshot, together=together[snapshot.where])
+        self._report_hidden(in_sight)
 
     @property
     def _most(self) -> int:
@@ -242,6 +244,9 @@ class Snapshots(Instrument):
         exact = next((snapshot for snapshot in self._snapshots if snapshot.result() is container), None)
         if exact is not None:
             return exact if exact.is_in(addresses) else None
+        known = self._entries.get(tensors[0])
+        if known is not None:
+            return known if known.is_in(addresses) else None
         first, snapshot = self._owners.get(id(container), (None, None))
         if first is None or first() is not tensors[0] or snapshot is None:
             snapshot = next((each for each in reversed(self._snapshots) if each.is_in(addresses)), None)
@@ -249,7 +254,7 @@ class Snapshots(Instrument):
                 self._owners[id(container)] = (weakref.ref(tensors[0]), snapshot)
         return snapshot
 
-    def _report(self, name: str, snapshot: _Snapshot, *, loaded_back: bool = False) -> None:
+    def _report(self, name: str, snapshot: _Snapshot, *, loaded_back: bool = False, together: int = 1) -> None:
         changed = [self._parameters.number(parameter) for parameter in snapshot.changed()]
         if self._course.steps > snapshot.step and (changed or loaded_back):
             self.emit(
@@ -266,6 +271,7 @@ class Snapshots(Instrument):
                     computed_with=snapshot.computed_with,
                     met_itself=snapshot.met_itself,
                     read_in_a_row=snapshot.most_in_a_row,
+                    together=together,
                 )
             )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.connectivity import (
     ForwardsWithoutBackward,
+    HeldOutScored,
     IdleForwardUsed,
     IdleOutputSeen,
     ModeNotHeeded,
@@ -29,6 +30,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         is_meant = is_meant or _comes_before_learning(trace, module, passes)
         if _trained(trace, module) and not is_meant:
             yield from _finding(trace, module, passes, training)
+    for scored in trace.of(HeldOutScored):
+        if _trained(trace, scored.module):
+            yield from _held_out(trace, scored)
     yield from _unreached(trace)
     heedless: dict[Location | None, ModeNotHeeded] = {}
     idle = _idle_in_eval_mode(trace)
@@ -158,7 +162,7 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
         f"`{name}` was evaluated {how}: {' and '.join(effects)}",
         subject=name,
         location=first.location,
-        help=f"call `eval()` on it before evaluation, and `train()` after it{more}",
+        help=f"call `eval()` on it before evaluation, and `train()` {_after(training)}{more}",
         severity=None if rare else "info",
         confidence="high" if rare else "low",
         evidence={
@@ -170,6 +174,45 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
         notes=notes,
         step_first=first.step,
         step_count=len(passes),
+    )
+
+
+def _after(training: list[ForwardRan]) -> str:
+    """What is to be in train mode again when an evaluation is over: not what training keeps in eval mode."""
+    resting = sorted({part for event in training for part in event.in_eval})
+    active = sorted({part for event in training for part in event.in_train})
+    if not resting or not active:
+        return "after it"
+    return (
+        f"after it on what was in train mode alone ({_listed(active)}): training keeps {_listed(resting)} in eval mode"
+    )
+
+
+def _held_out(trace: Trace, told: HeldOutScored) -> Iterator[Finding]:
+    """One line serves training and evaluation, which differ in whether a step follows."""
+    here = [event for event in trace.of(ForwardRan) if (event.module, event.location) == (told.module, told.location)]
+    training = [event for event in here if event.training and event.grad_enabled]
+    moved = sorted({part for event in training for part in event.statistics_moved})
+    active = sorted({part for event in training for part in event.in_train} - set(moved))
+    if not moved and not active:
+        return
+    effects = [f"statistics of {_listed(moved)} moved"] if moved else []
+    effects += [f"{_listed(active)} {'was' if len(active) == 1 else 'were'} in train mode"] if active else []
+    name = trace.module_name(told.module)
+    yield RULE.finding(
+        f"`{name}` was scored {told.times} times on samples that no step learns from, at the line that trains it and "
+        f"just as in training: {' and '.join(effects)}",
+        subject=name,
+        location=told.location,
+        help=f"call `eval()` on `{name}` before the passes that no step follows, and `train()` {_after(training)}; run "
+        "those passes under `torch.no_grad()`, since nothing uses their graph",
+        confidence="medium",
+        evidence={
+            "passes_without_step": told.passes,
+            "passes_that_train": told.trained,
+            "statistics_moved": moved,
+            "in_train_mode": active[:20],
+        },
     )
 
 
@@ -301,6 +344,27 @@ def bad_function() -> None:
             nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))
 
 
+def bad_one_line_for_both() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(120, 6)
+    data = TensorDataset(x, x[:, :2].prod(1, keepdim=True))
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
+    seen = DataLoader(torch.utils.data.Subset(data, range(90)), batch_size=15, shuffle=True)
+    held_out = DataLoader(torch.utils.data.Subset(data, range(90, 120)), batch_size=15)
+    for epoch in range(10):
+        for rows, target in held_out if epoch % 2 else seen:
+            loss = nn.functional.mse_loss(model(rows), target)  # <- AD211
+            if not epoch % 2:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -413,8 +477,9 @@ RULE = Rule(
     title="evaluation ran in train mode",
     observes="Passes without gradients of a model that is being trained, with dropout active or while the running "
     "statistics of batch-norm moved; with gradients on, those that no backward comes through, and whose outputs are "
-    "compared with data. In eval mode, too, functions that were active because nobody told them the mode, and trained "
-    "modules that the evaluated one calls and does not register, whose mode nothing ever set.",
+    "compared with data. Where one line trains and evaluates, it is the samples that tell: those that no step learns "
+    "from, and that come again. In eval mode, too, functions that were active because nobody told them the mode, and "
+    "trained modules that the evaluated one calls and does not register, whose mode nothing ever set.",
     why="The score is that of a crippled model, it differs from run to run, and the validation data leak into the "
     "statistics that the model keeps.",
     fix="Call `model.eval()` before evaluation and `model.train()` after it; hand the mode on to functions.",
@@ -426,11 +491,13 @@ RULE = Rule(
     "in a generator, which learns through a network that also learns without it, and where a score of it is only an "
     "`info`. So is a pass in nearly every training step, and one right after a `train()` where others follow an "
     "`eval()`, and torch compares what it gives with nothing. Passes whose outputs nothing takes, and those before the "
-    "first step that nothing scores: for shapes, statistics and first weights.",
+    "first step that nothing scores: for shapes, statistics and first weights. Samples that some step skips, mines or "
+    "searches with, and another learns from.",
     needs=(
         BackwardRan,
         ForwardRan,
         ForwardsWithoutBackward,
+        HeldOutScored,
         IdleForwardUsed,
         IdleOutputSeen,
         ModeNotHeeded,
@@ -439,7 +506,7 @@ RULE = Rule(
         OptimizerStepped,
     ),
     examine=examine,
-    bad=(bad, bad_with_a_graph, bad_function),
+    bad=(bad, bad_with_a_graph, bad_function, bad_one_line_for_both),
     good=(good, good_function, good_monte_carlo_dropout, good_recalibration, good_rollout),
     needs_phases=("training", "evaluation"),
 )

@@ -1,10 +1,10 @@
-"""AD712: reading a sample changes the data set, so that the next epoch reads other values."""
+"""AD712: reading a sample, or training on it, changes the data, so that the next epoch reads other values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import StoredDataChanged
+from autograd_doctor.events.data import GivenRowsChanged, StoredDataChanged
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -17,6 +17,32 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         moves_on = event.assigned and event.asked  # with a model: chains, rollouts, answers that are kept
         if event.again >= tunables["samples"] and not moves_on:
             yield _finding(event)
+    for given in {event.location: event for event in trace.of(GivenRowsChanged)}.values():
+        yield _written_by_the_loop(given)
+
+
+def _written_by_the_loop(event: GivenRowsChanged) -> Finding:
+    name = f"`{event.name}`" if event.name else "the data"
+    target = ", and the loss takes what it left there for the target" if event.is_target else ""
+    again = f"{event.again} times" if event.again > 1 else "once"
+    return RULE.finding(
+        f"the training loop writes to {name} itself, and is given it again: {again} it found one of the "
+        f"{plural(event.parts, 'part')} that went into the model as an earlier step had left it, and changed it "
+        f"further{target}; one went from {event.size_before:.4g} "
+        f"to {event.size:.4g} (mean of absolute values)",
+        subject=event.name,
+        location=event.location,
+        help="write to a copy (`x = x.clone()` first), or make a new value (`x = x + noise` instead of `x += noise`)",
+        evidence={
+            "operation": event.operation,
+            "parts": event.parts,
+            "changed_again": event.again,
+            "mean_before": event.size_before,
+            "mean_after": event.size,
+        },
+        step_first=1,
+        step_count=event.step,
+    )
 
 
 def _finding(event: StoredDataChanged) -> Finding:
@@ -178,16 +204,20 @@ RULE = Rule(
     code="AD712",
     name="dataset-changes-under-reading",
     severity="error",
-    title="reading a sample changes the data set",
+    title="reading a sample, or training on it, changes the data set",
     observes="The rows that a data set stores, before and after a batch is read from them in the program's own "
-    "process, and the line that changes them, by looking after each line of a later reading.",
-    why="An index of a tensor, an array or a list is no copy. What is written to it in place stays: each epoch scales, "
-    "shifts or augments what the epoch before has left, until pixels are 0 or noise.",
+    "process, and the line that changes them, by looking after each line of a later reading. Parts of kept tensors "
+    "that the training loop writes to and gives to a model, and what it finds when they come again.",
+    why="An index of a tensor, an array or a list is no copy, and a second name (`inputs = target`) is none. What is "
+    "written to it in place stays: each epoch scales, shifts or augments what the epoch before has left, until pixels "
+    "are 0 or noise, and tokens that were masked once are never seen again.",
     fix="Copy the sample before writing to it, or compute a new one.",
     fine="Work on copies, data sets that bring a sample to its final form once, counters beside the samples, data "
-    "that change between readings, and what a reading puts there after asking a model, as the states of chains. What "
-    "is assigned otherwise, by a line that says so, is a warning.",
-    needs=(StoredDataChanged,),
+    "that change between readings, buffers that are filled anew or brought back, states that a model or other data "
+    "move, and what a reading puts there after asking a model, as the states of chains. What is assigned otherwise, "
+    "by a line that says so, is a warning.",
+    needs=(StoredDataChanged, GivenRowsChanged),
+    folds=("AD703",),
     examine=examine,
     bad=(bad, bad_numpy),
     good=(good, good_normalised_once),

@@ -1,12 +1,12 @@
-"""AD709: a generator is given the same seed in every training step, so that each step draws the same numbers."""
+"""AD709: a generator is given the same seed in every training step, or in every epoch, which then draw the same."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from autograd_doctor.events.data import SeedRepeated
+from autograd_doctor.events.data import SeedRepeated, SeedReturned
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -26,6 +26,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         by_caller.setdefault((function, event.called_from), []).append(event)
     for events in by_caller.values():
         yield _finding(events)
+    told = {event.location for events in by_caller.values() for event in events}
+    returned: dict[object, list[SeedReturned]] = {}
+    for again in trace.of(SeedReturned):
+        is_often = again.repeated >= tunables["epochs"] and 2 * again.repeated >= again.times - 2
+        if is_often and again.drawing >= tunables["drawing"] and again.location not in told:
+            function = again.location and (again.location.path, again.location.function)
+            returned.setdefault((function, again.called_from), []).append(again)
+    for each in returned.values():
+        yield _every_few_steps(each)
 
 
 def _is_search(events: Collection[SeedRepeated]) -> bool:
@@ -64,6 +73,34 @@ def _finding(events: list[SeedRepeated]) -> Finding:
     )
 
 
+def _every_few_steps(events: list[SeedReturned]) -> Finding:
+    event = max(events, key=lambda each: (each.generator == "torch", each.repeated))
+    generators = " and ".join(sorted({each.generator for each in events}, key=lambda name: name != event.generator))
+    by_helper = event.called_from is not None and (event.shared or len(events) > 1)
+    helper = (Related("sets the seed", event.location),) if by_helper and event.location is not None else ()
+    return RULE.finding(
+        f"{generators} got the seed {event.seed} {event.times} times, with steps of training in between, and "
+        f"{event.repeated} times these drew the same numbers as after the time before: masks, noise and samples are "
+        "those of the last epoch",
+        subject="seed",
+        location=event.called_from if by_helper else event.location,
+        confidence="medium",
+        help="set the seed once, before training; what is to be the same each time, as an evaluation, draws under "
+        "`torch.random.fork_rng()`, or from a generator of its own",
+        evidence={
+            "seed": event.seed,
+            "generators": sorted({each.generator for each in events}),
+            "times": event.times,
+            "times_repeated": event.repeated,
+            "steps_compared": event.steps,
+            "steps_that_drew": event.drawing,
+        },
+        related=helper,
+        step_first=event.since + 1,
+        step_count=event.step - event.since,
+    )
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -98,6 +135,27 @@ def bad_numpy() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def bad_evaluation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    data, held_out = torch.randn(80, 8), torch.randn(40, 8)
+    for _ in range(5):
+        for rows in data.split(16):
+            loss = nn.functional.mse_loss(model(rows), rows.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        torch.manual_seed(0)  # <- AD709
+        model.eval()
+        with torch.no_grad():
+            model(held_out + 0.1 * torch.randn_like(held_out))
+        model.train()
 
 
 def good() -> None:
@@ -198,19 +256,22 @@ RULE = Rule(
     code="AD709",
     name="reseeded-every-step",
     severity="warning",
-    title="the random seed is set to the same value in every step",
+    title="the random seed is set to the same value in every step or epoch",
     observes="A line that gives a generator the same seed in one training step after the other, and a generator that "
-    "stands at the end of each step just where it stood at the end of the one before, after numbers were drawn.",
-    why="Dropout masks, noise and the choice of a batch are the same in every step: what looks random is a constant, "
-    "and the model learns it.",
+    "stands at the end of each step just where it stood at the end of the one before, after numbers were drawn. The "
+    "same of a line that does so every few steps: where the generator stands after each of the steps that follow.",
+    why="Dropout masks, noise and the choice of a batch are the same in every step, or in every epoch: what looks "
+    "random is a constant, and the model learns it. An evaluation that sets the seed for itself sets it for the epoch "
+    "that follows.",
     fix="Set the seed once, before the loop.",
-    fine="Seeds that are set once per epoch, per worker or per evaluation, another seed in each step, a generator that "
+    fine="Seeds that are set once per run, fold or worker, or for an order that each epoch draws before its first "
+    "step, another seed in each epoch, another seed in each step, a generator that "
     "is put back afterwards, steps that draw nothing, and closures which an optimizer calls several times in a step: "
     "what it compares there must differ in the weights alone.",
     folds=("AD701",),
-    needs=(SeedRepeated,),
+    needs=(SeedRepeated, SeedReturned),
     examine=examine,
-    bad=(bad, bad_numpy),
+    bad=(bad, bad_numpy, bad_evaluation),
     good=(
         good,
         good_seed_per_epoch_and_per_step,
@@ -221,6 +282,8 @@ RULE = Rule(
     tunables={
         "steps": Tunable(
             4, "fewest steps that ended like the one before", "chosen: an epoch of one step may be seeded a few times"
-        )
+        ),
+        "epochs": Tunable(2, "fewest times that the steps after a seed drew the same as before", MORE_THAN_ONCE),
+        "drawing": Tunable(2, "fewest steps after a seed in which numbers were drawn", MORE_THAN_ONCE),
     },
 )

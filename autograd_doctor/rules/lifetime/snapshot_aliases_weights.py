@@ -15,7 +15,9 @@ from autograd_doctor.wording import plural
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lasting: dict[object, SnapshotKept] = {}
+    together: dict[Location | None, int] = {}
     for event in trace.of(SnapshotKept):
+        together[event.location] = max(event.together, together.get(event.location, 1))
         is_handle = event.taken_in_step == 0 and not event.computed_with
         lasted = not event.used_at_once and not is_handle and event.step - event.taken_in_step >= tunables["steps"]
         if event.parameters and event.step > event.taken_in_step and (event.loaded_back or lasted):
@@ -27,10 +29,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     # Several names may hold the one that was taken at a line: the first is told.
     for event in {event.location: event for event in reversed(lasting.values())}.values():
         is_used = event.location in loaded
-        is_meant = event.read_in_a_row >= tunables["reads"] or _is_candidate(trace, event)
+        are_several = together[event.location] >= tunables["together"]
+        is_meant = event.read_in_a_row >= tunables["reads"] or (_is_candidate(trace, event) and not are_several)
         if is_used or (event.location not in explained and (event.met_itself or not is_meant)):
             told.add(event.location)
-            yield _finding(trace, event, is_used=is_used)
+            yield _finding(trace, event, is_used=is_used, together=together[event.location] if are_several else 1)
     for met in meetings:
         if met[0].how != "put back" or met[0].kept_at not in told:  # a snapshot that was loaded back
             yield _meeting(trace, met)
@@ -54,7 +57,7 @@ def _is_candidate(trace: Trace, event: SnapshotKept) -> bool:
     return event.others_used or (event.regular and has_ended(trace))
 
 
-def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
+def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool, together: int) -> Finding:
     age = event.step - event.taken_in_step
     taken = f"after {plural(event.taken_in_step, 'step')}" if event.taken_in_step else "before the first step"
     return RULE.finding(
@@ -66,18 +69,21 @@ def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
         evidence={"taken_after_steps": event.taken_in_step, "steps_since": age, "parameters": len(event.parameters)},
         severity=None if is_used else "warning",
         confidence="high" if is_used else "medium",
-        notes=_notes(event, is_used=is_used),
+        notes=_notes(event, is_used=is_used, together=together),
         step_first=event.taken_in_step,
         step_count=age,
         parameters=event.parameters,
     )
 
 
-def _notes(event: SnapshotKept, *, is_used: bool) -> tuple[str, ...]:
-    notes = ("loading it back into the model changed nothing",) if is_used else ()
-    return (
-        (*notes, "it was computed with beside the weights, which were the same values") if event.met_itself else notes
-    )
+def _notes(event: SnapshotKept, *, is_used: bool, together: int) -> tuple[str, ...]:
+    notes = {
+        "loading it back into the model changed nothing": is_used,
+        f"{together} such snapshots of different steps are kept at once: all of them are the newest weights": together
+        > 1,
+        "it was computed with beside the weights, which were the same values": event.met_itself,
+    }
+    return tuple(note for note, applies in notes.items() if applies)
 
 
 def _times(meetings: Sequence[WeightsMetThemselves]) -> int:
@@ -281,6 +287,11 @@ RULE = Rule(
             3,
             "reads in this many consecutive steps make it a view that is meant to follow the weights",
             "chosen: a snapshot is read at the end, a view in each step",
+        ),
+        "together": Tunable(
+            3,
+            "fewest snapshots of one line that are held at once, of which none is the candidate that the next replaces",
+            "chosen: a best and a newest one are two",
         ),
     },
 )

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import LookAheadJudged, SeriesReadBackwards, TargetsAhead
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Related
+from autograd_doctor.operations import DROPOUTS
 from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.tape import Op
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 
@@ -80,10 +83,12 @@ def _copied(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding
 
 def _finding(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding:
     name = trace.module_name(event.module)
+    softmax = _over_queries(trace)
     where = event.location or event.called_at
     places = (
         ("the loss takes the next tokens for targets", loss.location),
         ("the model is called here", event.called_at),
+        ("this softmax divides by a sum over the positions that ask", softmax.location if softmax else None),
     )
     inner = f"; `{event.inner}` lets them in" if event.inner and event.inner != name else ""
     return RULE.finding(
@@ -91,12 +96,33 @@ def _finding(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Findin
         f"was another, what a copy returned for earlier positions changed by {event.change:.2g} of its size{inner}",
         subject=name,
         location=where,
-        help="let each position see those before it alone: a causal mask (`is_causal=True`, "
+        help="take the softmax of the scores over the positions that are looked at, the last dimension (`dim=-1`): "
+        "over those that ask, each weight depends on later ones, whatever the mask"
+        if softmax
+        else "let each position see those before it alone: a causal mask (`is_causal=True`, "
         "`nn.Transformer.generate_square_subsequent_mask(length)`), or a recurrent layer that runs one way",
         evidence={"change": event.change, "inner": event.inner},
         related=beside(where, *places),
         step_first=event.step + 1,
     )
+
+
+def _over_queries(trace: Trace) -> Op | None:
+    """A softmax whose weights then sum values up over another dimension than the one that it is taken over."""
+    softmaxes = (op for tape in trace.tapes for op in tape.named("softmax"))
+    return next((op for op in softmaxes if _is_over_queries(op)), None)
+
+
+def _is_over_queries(softmax: Op) -> bool:
+    rank = len(softmax.output.shape)
+    given = softmax.options.get("dim", softmax.numbers[0] if softmax.numbers else None)
+    if rank < 2 or not isinstance(given, int) or given % rank != rank - 2:
+        return False
+    weights = softmax.output
+    while len(weights.uses) == 1 and weights.uses[0].name in DROPOUTS:
+        weights = weights.uses[0].output
+    products = [use for use in weights.uses if use.name in ("matmul", "bmm") and use.values[0] is weights]
+    return bool(products) and weights.shape[-1] == weights.shape[-2]
 
 
 def bad() -> None:
@@ -280,7 +306,7 @@ RULE = Rule(
     "against the input. Of masked tokens, let those count that were masked.",
     fine="Models of masked tokens, encoders with a decoder, autoencoders that make a summary of each sequence, and "
     "models that read both ways, with an output for each.",
-    needs=(BackwardRan, LookAheadJudged, ModuleSeen, SeriesReadBackwards, TargetsAhead),
+    needs=(BackwardRan, LookAheadJudged, ModuleSeen, SeriesReadBackwards, TapeSealed, TargetsAhead),
     examine=examine,
     bad=(bad, bad_both_ways, bad_not_shifted),
     good=(good, good_masked_tokens, good_autoencoder),

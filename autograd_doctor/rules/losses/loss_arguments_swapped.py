@@ -12,7 +12,14 @@ from autograd_doctor.operations import REARRANGEMENTS
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.tape import Tape, Value
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import are_log_probabilities, are_probabilities, elsewhere, faulty_losses, named
+from autograd_doctor.views.losses import (
+    are_exchanged,
+    are_log_probabilities,
+    are_probabilities,
+    elsewhere,
+    faulty_losses,
+    named,
+)
 
 _BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _SHAPED = REARRANGEMENTS | {"clamp", "sigmoid", "softmax"}
@@ -32,6 +39,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _are_swapped(event: LossComputed) -> bool:
     """Whether what cannot be a prediction of this loss has no graph, and what is taken for the target has one."""
     prediction = event.prediction
+    if are_exchanged(event):
+        return True
     if not _only_target_learns(event):
         return False
     if event.operation in _BINARY:
@@ -79,10 +88,13 @@ def _are_counts(event: LossComputed) -> bool:
 def _finding(events: list[LossComputed]) -> Finding:
     first = events[0]
     given, wanted = first.prediction, first.target
+    made = "is what the model made"
+    if given.facts.requires_grad:
+        made = "holds log-probabilities"
+    has_none = "" if given.facts.requires_grad else "has no gradient and "
     return RULE.finding(
-        f"`{first.operation}` takes its first argument for the prediction, and {named(given, 'that')} has no gradient "
-        f"and holds {_kind(first)}; {named(wanted, 'its second argument')}, taken for the target, is what the model "
-        "made",
+        f"`{first.operation}` takes its first argument for the prediction, and {named(given, 'that')} {has_none}holds "
+        f"{_kind(first)}; {named(wanted, 'its second argument')}, taken for the target, {made}",
         subject=given.facts.name or wanted.facts.name,
         location=first.location,
         help=f"exchange the two: `{first.operation}(prediction, target)`",
@@ -103,7 +115,8 @@ def _kind(event: LossComputed) -> str:
     if are_probabilities(event.prediction):
         return "probabilities that sum to one"
     facts = event.prediction.facts
-    return f"data from {facts.low:.3g} to {facts.high:.3g}" if event.operation in _BINARY else "whole numbers"
+    is_range = event.operation in _BINARY or event.operation == "kl_div"
+    return f"data from {facts.low:.3g} to {facts.high:.3g}" if is_range else "whole numbers"
 
 
 def bad() -> None:
@@ -219,6 +232,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_one_hot, bad_divergence),
     good=(good, good_either_way),
-    folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609", "AD611"),
+    folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD603", "AD609", "AD611"),
     about="loss",
 )

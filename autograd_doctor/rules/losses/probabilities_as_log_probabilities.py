@@ -18,6 +18,7 @@ from autograd_doctor.views.losses import (
     SIGMOIDS,
     SOFTMAXES,
     SQUASHING,
+    are_exchanged,
     are_log_probabilities,
     are_probabilities,
     classes,
@@ -43,6 +44,8 @@ class _Mistake:
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for mistake in _MISTAKES:
         for events in faulty_losses(trace, "nll_loss", "ctc_loss", "kl_div", where=mistake.holds):
+            if are_exchanged(events[0]):
+                continue  # each is what the other one is taken for
             if mistake.holds is not _has_scores or not _are_normalised_otherwise(trace, events[0]):
                 yield _finding(mistake, events)
 

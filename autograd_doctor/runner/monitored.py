@@ -49,7 +49,7 @@ class Monitored:
     One chapter is open all the time. Instruments come and go at the beginning of a forward, where gradients are
     cleared, or where a backward begins: never inside torch's hooks, which are not to change while they run.
 
-    steps: how many the program has taken. chapters: how many there have been.
+    chapters: how many there have been.
     """
 
     def __init__(self, judges: Judges, allowance: Allowance) -> None:
@@ -57,12 +57,17 @@ class Monitored:
         self._allowance = allowance
         self._surprises = Surprises()
         self._chapter: Chapter | None = None
-        self.steps = self.chapters = 0
+        self.chapters = self._counted = 0
         self._process = os.getpid()
         self._thread = get_ident()
         self._is_turning = self._waits = False
         self._urgent = False
         self._stepped_at = self._quiet_at = 0.0
+
+    @property
+    def steps(self) -> int:
+        """How many the program has taken."""
+        return self._chapter.step if self._chapter is not None else self._counted
 
     @property
     def is_resting(self) -> bool:
@@ -78,7 +83,7 @@ class Monitored:
         chapter, self._chapter = self._chapter, None
         if chapter is None or os.getpid() != self._process:
             return
-        self.steps = chapter.session.step
+        self._counted = chapter.step
         reason, code = ending(error)
         is_crash = error is not None and reason == "raised"
         chapter.end(reason, code, error if is_crash else None)
@@ -146,7 +151,7 @@ class Monitored:
         chapter = self._chapter
         if chapter is None:
             return
-        passed, self.steps = course.steps - self.steps, course.steps
+        passed, self._counted = course.steps - self._counted, course.steps
         self._thread = get_ident()
         seconds = CLOCK.perf_counter() - self._stepped_at
         looked = seconds - (chapter.clock.seconds() - self._quiet_at)

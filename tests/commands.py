@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from tests.harness import PATIENCE, ROOT, forked
+from tests.harness import PATIENCE, ROOT, forked, leave_tests
 
 _RUNNER = "autograd_doctor.runner.entry"
 _ALWAYS_SEARCHED = [each for each in sys.path if each not in ("", str(ROOT))]
@@ -131,6 +131,7 @@ class _Forked:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _be_in(environment)
         sys.argv = list(words)
+        leave_tests()
         code = 1
         try:
             from autograd_doctor.runner.entry import main

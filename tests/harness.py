@@ -233,7 +233,14 @@ def _child(plan: Plan, cwd: str, log: str) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.chdir(cwd)
+    leave_tests()
     sys.exit(run(plan))
+
+
+def leave_tests() -> None:
+    """Modules of the tests are the user's own to whoever looks for these: no program has them loaded."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[name]
 
 
 # A file name that belongs to nobody: otherwise the frame below the program's would count as the user's own.

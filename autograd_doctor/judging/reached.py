@@ -15,6 +15,8 @@ from autograd_doctor.judging import source
 from autograd_doctor.notebook import parted
 from autograd_doctor.trace import Trace
 
+_WITHOUT_PLACES = frozenset({str, int, float, bool, type(None)})
+
 
 class Reached:
     """The lines that events of a trace name, and what they tell of the statements around them."""
@@ -86,13 +88,16 @@ def _suites(tree: ast.Module) -> Iterator[Sequence[ast.stmt]]:
 
 def _locations(value: Any) -> Iterator[Location]:
     """Every place that is named anywhere in plain data."""
-    if isinstance(value, Location):
-        yield value
-    elif isinstance(value, Struct):
-        for name in value.__struct_fields__:
-            yield from _locations(getattr(value, name))
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _locations(each)
-    elif isinstance(value, dict):
-        yield from _locations(list(value.values()))
+    rest = [value]
+    while rest:
+        each = rest.pop()
+        if type(each) in _WITHOUT_PLACES:
+            continue
+        if isinstance(each, Location):
+            yield each
+        elif isinstance(each, Struct):
+            rest.extend(getattr(each, name) for name in each.__struct_fields__)
+        elif isinstance(each, tuple | list):
+            rest.extend(each)
+        elif isinstance(each, dict):
+            rest.extend(each.values())

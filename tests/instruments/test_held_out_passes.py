@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events.connectivity import HeldOutScored
+from autograd_doctor.events.run import InstrumentFailed
 from autograd_doctor.instruments.connectivity.held_out_passes import HeldOutPasses
 from tests.watching import watching
 
@@ -77,3 +78,21 @@ def test_losses_that_are_added_up_before_a_backward() -> None:
                 total = torch.zeros(())
         run.find(HeldOutPasses).finish()
         assert run.of(HeldOutScored) == []
+
+
+def test_inputs_that_are_not_dense() -> None:
+    layer = nn.Linear(3, 1)
+
+    class Sparse(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            return torch.sparse.mm(rows, self.layer.weight.T)
+
+    model = Sparse()
+    with watching(HeldOutPasses) as run:
+        model(torch.eye(3).to_sparse()).sum().backward()
+        run.find(HeldOutPasses).finish()
+        assert run.of(InstrumentFailed) == run.of(HeldOutScored) == []

@@ -26,7 +26,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import is_parameter, node_of
-from autograd_doctor.reading.tensor_facts import is_remote
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -143,7 +143,7 @@ class HeldOutPasses(Instrument):
         call = began.call
         if not (call.grad_enabled and call.module.training) or not _learns(call.module):
             return
-        data = [tensor for tensor in began.given if tensor.dim() and not tensor.requires_grad]
+        data = [tensor for tensor in began.given if tensor.dim() and not tensor.requires_grad and readable(tensor)]
         largest = max(data, key=torch.Tensor.numel, default=None)
         self._newest = None
         if largest is None or is_remote(largest):

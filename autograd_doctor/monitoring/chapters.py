@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteProduced
-from autograd_doctor.events.run import CloseLookEnded, InstrumentAttached, InstrumentDetached, RunEnded
+from autograd_doctor.events.run import (
+    CloseLookEnded,
+    InstrumentAttached,
+    InstrumentDetached,
+    LightStepsCounted,
+    RunEnded,
+)
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.plan import Looked
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
@@ -20,6 +28,22 @@ def rules_for(rules: Sequence[Rule], trace: Trace, looked: Looked) -> list[Rule]
         return list(rules)
     watching = {event for attached in _to_the_end(trace) for event in attached.emits}
     return [rule for rule in rules if {event.__name__ for event in rule.needs} <= watching]
+
+
+def consequences(
+    trace: Trace, told: Iterable[str], rules: Sequence[Rule], *, last: float | None = None
+) -> frozenset[str]:
+    """Codes of what only follows from what was told before, in a chapter that begins with a spoiled loss.
+
+    last: the loss that was last known, for a chapter that has none yet.
+    """
+    backwards = (event for event in trace.events if isinstance(event, BackwardRan | LightStepsCounted))
+    first = next((event.loss for event in backwards if event.loss is not None), last)
+    if first is None or math.isfinite(first):
+        return frozenset()
+    known = {*told}
+    causes = [rule for rule in rules if rule.code in known and NonFiniteProduced in rule.needs]
+    return frozenset(code for rule in causes for code in (rule.code, *rule.folds))
 
 
 def _to_the_end(trace: Trace) -> Iterable[InstrumentAttached]:

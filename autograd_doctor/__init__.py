@@ -24,7 +24,7 @@ __all__ = [
 _HOMES = {
     "Mistake": "mistakes",
     "Monitor": "api.monitoring",
-    "Report": "report",
+    "Report": "api.shown_report",
     "TrainingStopped": "api.monitoring",
     "Watched": "api.watching",
     "assert_healthy": "api.asserting",

@@ -4,9 +4,9 @@ from autograd_doctor.api.monitoring import Monitor as Monitor
 from autograd_doctor.api.monitoring import TrainingStopped as TrainingStopped
 from autograd_doctor.api.monitoring import monitor as monitor
 from autograd_doctor.api.rendering import render as render
+from autograd_doctor.api.shown_report import Report as Report
 from autograd_doctor.api.watching import Watched as Watched
 from autograd_doctor.api.watching import watch as watch
 from autograd_doctor.mistakes import Mistake as Mistake
-from autograd_doctor.report import Report as Report
 
 __version__: str

@@ -58,6 +58,7 @@ from autograd_doctor.command.options import (
 )
 from autograd_doctor.command.plain_help import PlainCommand, PlainGroup
 from autograd_doctor.command.profile_command import profile as profile_command
+from autograd_doctor.command.watch_command import watch
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.mistakes import Mistake
 
@@ -234,6 +235,7 @@ app.command(name="profile", cls=_Check, context_settings=_TARGET_FIRST)(profile_
 app.command(cls=PlainCommand)(gradcheck)
 app.command(cls=PlainCommand)(compare)
 app.command(cls=PlainCommand)(mcp)
+app.command(cls=PlainCommand)(watch)
 
 
 @app.command(cls=PlainCommand)

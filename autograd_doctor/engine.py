@@ -8,8 +8,9 @@ import msgspec
 
 from autograd_doctor import __version__
 from autograd_doctor.accepted import Accepted
+from autograd_doctor.events.run import CellRan
 from autograd_doctor.findings import ExitCode, Finding, Number
-from autograd_doctor.judging import run_summary
+from autograd_doctor.judging import run_summary, source
 from autograd_doctor.judging.advice import advice
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.examination import examine
@@ -23,7 +24,16 @@ from autograd_doctor.judging.unreached import unreached
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, not_measured, outdated
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
-from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool, writable
+from autograd_doctor.report import (
+    SCHEMA_VERSION,
+    Checks,
+    Report,
+    ReportedFinding,
+    Statistics,
+    TargetFacts,
+    Tool,
+    writable,
+)
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited
@@ -53,8 +63,38 @@ def judge(
 
     `fail_on` is the least severity that fails the check; any word that is no severity lets everything pass.
     """
-    about = run_summary.target_facts(trace, target)
-    presenter, reached = Presenter(about.cwd), Reached(trace, about.cwd)
+    about, cells = run_summary.target_facts(trace, target), trace.of(CellRan)
+    with source.running(cells, about.cwd):
+        return _judged(
+            trace,
+            rules,
+            tunables,
+            about,
+            Presenter(about.cwd, {cell.file: cell.number for cell in cells}),
+            target=target,
+            fail_on=fail_on,
+            min_steps=min_steps,
+            outcome=outcome,
+            accepted=accepted,
+            between=between,
+        )
+
+
+def _judged(
+    trace: Trace,
+    rules: Sequence[Rule],
+    tunables: Mapping[str, Mapping[str, Number]],
+    about: TargetFacts,
+    presenter: Presenter,
+    *,
+    target: Target,
+    fail_on: str,
+    min_steps: int,
+    outcome: Outcome,
+    accepted: Accepted,
+    between: Sequence[Finding],
+) -> Report:
+    reached = Reached(trace, about.cwd)
     run = run_summary.run_facts(trace, outcome)
     if target.kind in _WHOLE_PROGRAMS:
         never = unreached(trace, reached)[:_NAMED]

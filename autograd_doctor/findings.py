@@ -19,7 +19,8 @@ CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 class Location(Struct, frozen=True, omit_defaults=True):
     """A span of the user's source. Lines and columns count from 1; `end_column` is exclusive; 0 means unknown.
 
-    Each cell of a notebook is a file of its own, as `notebook.cell_file` names it.
+    Each cell of a notebook is a file of its own, as `notebook.cell_file` names it; one that runs in IPython has the
+    name that IPython gives it (`events.run.CellRan`).
     """
 
     path: str

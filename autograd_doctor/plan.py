@@ -197,6 +197,7 @@ class Ranks(Struct, frozen=True, kw_only=True):
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything the child needs to know.
 
+    steps_before: how many the run had taken, of which a chapter is to be recorded.
     steps, seconds: a check goes on until it has seen so many optimizer steps, and so many seconds of training.
     max_seconds: and no longer than this. batches_per_epoch: how many batches of a long pass over a `DataLoader` are
     seen at least before it is cut (0: it never is). full_from: a step about which everything is recorded. waits: each
@@ -221,6 +222,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     scratch: str
     selected: list[str] = []
     needs: list[str] = []
+    steps_before: int = 0
     steps: int = 30
     seconds: float = 10.0
     max_seconds: float = 60.0

@@ -97,7 +97,8 @@ class Assumed(Struct, frozen=True, kw_only=True):
 class Place(Struct, frozen=True, kw_only=True):
     """A span of source. Lines and columns count from 1, `end_column` is exclusive, 0 means unknown.
 
-    `cell` is the number of the cell of a notebook in which lines are counted, 0 in any other file.
+    `cell` is the number of the cell of a notebook in which lines are counted, 0 in any other file; `path` is empty for
+    a cell that ran in IPython, which has the number of its execution.
     `snippet` holds the lines of the span as they were, with their indentation; empty if the file could not be read.
     """
 

@@ -20,6 +20,8 @@ for _name in [name for name in os.environ if name.startswith("AUTOGRAD_DOCTOR")]
     del os.environ[_name]
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["COLUMNS"] = "100"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False  # as for most people: hundreds of processes would each compile the package anew
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), "autograd_doctor_tests")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job in the background: its children ignore it as well

@@ -99,9 +99,16 @@ def record(plan: Plan, *, cwd: Path, log: Path) -> Outcome:
     return Outcome(exit_code=None if died_of else code, signal=died_of, timed_out=timed_out)
 
 
+class _Process(ForkServerProcess):
+    """Processes that it starts begin as elsewhere on this system, and not at a server of their own."""
+
+    _start_method = None
+
+
 def forked(target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
     """A process that has torch imported already, and calls a function of a module."""
-    process = _server().Process(target=target, args=arguments)
+    _server()
+    process = _Process(target=target, args=arguments)
     process.start()
     return process
 

@@ -7,6 +7,7 @@ import gc
 
 import numpy
 import torch._dynamo
+from torch.overrides import get_testing_overrides
 
 import autograd_doctor.runner.entry
 import autograd_doctor.runner.run
@@ -16,5 +17,6 @@ from autograd_doctor.runner.started import versions
 
 versions()
 needed_for(event.__name__ for kind in all_instruments() for event in kind.emits)
+get_testing_overrides()
 gc.collect()
 gc.freeze()  # no collection of a child visits, and thereby copies, what all of them share

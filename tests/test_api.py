@@ -160,3 +160,46 @@ def test_reports_are_rendered_in_any_format() -> None:
         autograd_doctor.Mistake, match="render\\(\\): `htm`: no such output format; did you mean `html`"
     ):
         autograd_doctor.render(report, "htm")
+
+
+def test_a_report_is_shown_in_a_line_printed_in_full_and_rendered() -> None:
+    report = Report.of(unjudged())
+    assert repr(report) == "<report on train.py: not judged, 0 findings in 0 steps>"
+    assert str(report) + "\n" == autograd_doctor.render(unjudged())
+    assert report.render("json") == autograd_doctor.render(unjudged(), "json")
+
+
+@pytest.mark.parametrize(
+    ("name", "output_format"),
+    [
+        ("r.html", "html"),
+        ("r.json", "json"),
+        ("r.jsonl", "json-lines"),
+        ("r.md", "markdown"),
+        ("r.sarif", "sarif"),
+        ("r.sarif.json", "sarif"),
+        ("r.txt", "full"),
+        ("r.xml", "junit"),
+    ],
+)
+def test_a_report_is_saved_in_the_format_of_the_suffix(tmp_path: Path, name: str, output_format: str) -> None:
+    report = Report.of(unjudged())
+    report.save(tmp_path / name)
+    report.save(str(tmp_path / name))
+    assert (tmp_path / name).read_text("utf-8") == report.render(output_format)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("r.docx", "save(): r.docx: no format is known by the end of this name (known: `.html`, "),
+        ("report", "save(): report: no format is known"),
+        ("nowhere/r.md", "nowhere/r.md: cannot be written: no such folder `nowhere`"),
+        ("notes.md", "notes.md: not written: it already exists and is not a report that may be replaced"),
+    ],
+)
+def test_what_cannot_be_saved_is_a_mistake(training: Path, name: str, said: str) -> None:
+    (training.parent / "notes.md").write_text("# Notes\n")
+    with pytest.raises(Mistake) as caught:
+        Report.of(unjudged()).save(name)
+    assert str(caught.value).startswith(said)

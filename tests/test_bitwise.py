@@ -15,12 +15,13 @@ import pytest
 
 from autograd_doctor.events import all_events
 from autograd_doctor.plan import Plan, Target
-from tests.harness import ROOT, _server, programs
+from tests.harness import ROOT, forked, programs
 
 STEPLESS = {"model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
 EVERY = int(os.environ.get("BITWISE_EVERY", "24"))
 """Of the programs of the tests, one in so many: all of them, with 1, take about an hour."""
+MONITORED_EVERY = 4
 PROGRAMS = [
     *sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.name not in STEPLESS),
     *[path for path in programs() if path.name not in STEPLESS and "torch.optim" in path.read_text("utf-8")][::EVERY],
@@ -37,10 +38,17 @@ def test_weights_and_random_numbers_are_the_same(program: Path, tmp_path: Path) 
     assert watched == plain
 
 
+@pytest.mark.parametrize("program", PROGRAMS[::MONITORED_EVERY], ids=lambda path: path.stem)
+def test_so_they_are_under_a_monitor(program: Path, tmp_path: Path) -> None:
+    plain = _measured(_run_plainly, program, tmp_path / "plain")
+    monitored = _measured(_run_monitored, program, tmp_path / "monitored")
+    assert monitored == plain
+    assert len(list((tmp_path / "monitored" / "run.trace" / "rank-0").glob("*.trace"))) >= 1
+
+
 def _measured(run: Callable[[Path, Path], int], program: Path, folder: Path) -> dict[str, Any]:
     folder.mkdir()
-    process = _server().Process(target=_measure, args=(run, program, folder))
-    process.start()
+    process = forked(_measure, run, program, folder)
     process.join(PATIENCE)
     if process.is_alive():
         process.kill()
@@ -91,6 +99,16 @@ def _run_watched(program: Path, folder: Path) -> int:
     paths = {"trace": str(folder / "trace"), "scratch": str(folder / "scratch")}
     limits = {"steps": FOREVER, "max_seconds": float(FOREVER), "batches_per_epoch": 0}
     return run(Plan(target=target, needs=[kind.__name__ for kind in all_events()], **paths, **limits))
+
+
+def _run_monitored(program: Path, folder: Path) -> int:
+    """With chapters one after the other, as short as they may be."""
+    import autograd_doctor
+    from autograd_doctor.runner import monitored
+
+    monitored.LEAST_STEPS, monitored.DOUBLED_FROM = 3, 6  # type: ignore[attr-defined]
+    with autograd_doctor.monitor(folder / "run.trace", budget=1.0):
+        return _run_plainly(program, folder)
 
 
 class _Weights:

@@ -160,6 +160,7 @@ MAY_IMPORT = {
     "engine": {
         *(
             "accepted",
+            "events",
             "findings",
             "judging",
             "mistakes",
@@ -244,6 +245,7 @@ MAY_IMPORT = {
             "report",
             "reports",
             "rules",
+            "run_course",
             "screen",
             "settings",
             "system",
@@ -267,7 +269,8 @@ MAY_IMPORT = {
             "recording",
             "renderers",
         ),
-        *("clock", "events", "findings", "monitoring", "report", "rules", "runner", "settings", "trace"),
+        *("clock", "events", "findings", "monitoring", "notebook", "report", "rules", "runner", "settings", "trace"),
+        "wording",
     },
     "integrations": {"api", "report"},
     "pytest_plugin": set(),

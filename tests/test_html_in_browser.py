@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
+from autograd_doctor.api.shown_report import Report as ShownReport
 from autograd_doctor.renderers import Earlier, render, render_several
 from autograd_doctor.report import Report
 from autograd_doctor.reports import Named, together
@@ -29,6 +30,7 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not in
 By = pytest.importorskip("selenium.webdriver.common.by").By
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 service = pytest.importorskip("selenium.webdriver.chrome.service")
+waiting = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
 _DRIVER = shutil.which("chromedriver") or ""
@@ -163,6 +165,25 @@ def _axis_is_fit(page: Opened, kind: str, finite: str) -> None:
     assert 2 <= len(marks) <= 8
     assert marks == sorted(set(marks))
     assert all(low <= mark <= high for mark in marks)
+
+
+def test_the_page_works_inside_a_notebook(chromium: Any, tmp_path: Path) -> None:
+    """The notebook has parts of the same names, styles of its own, and is reached by nothing on the page."""
+    frame = ShownReport.of(crowded())._repr_html_()
+    notebook = tmp_path / "notebook.html"
+    text = f"<!doctype html><title>notebook</title><style>main {{ display: none }}</style><p id=checks>{frame}"
+    notebook.write_text(text, encoding="utf-8")
+    page = Opened(chromium, notebook, DESKTOP)
+    chromium.switch_to.frame(page.one("iframe"))
+    assert page.is_fine()
+    assert page.one("main").is_displayed()
+    assert page.run("document.querySelectorAll('.plot canvas').length") > 0
+    page.one("nav a[href='#checks']").click()
+    assert page.run("document.URL") == "about:srcdoc#checks"
+    waiting(chromium, LOADING).until(lambda _: page.run("scrollY") > 0)
+    assert page.run("(() => { try { return parent.document.title } catch { return 'apart' } })()") == "apart"
+    chromium.switch_to.default_content()
+    assert page.run("document.URL") == notebook.as_uri()
 
 
 LABELS = (

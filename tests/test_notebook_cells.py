@@ -95,6 +95,8 @@ def test_names_of_cells() -> None:
     assert cell_file("/a/n.ipynb", 0) == "/a/n.ipynb"
     assert parted("/a/train.py#cell-1") == ("/a/train.py#cell-1", 0)
     assert spoken("seen at n.ipynb#cell-3:5, and n.py#cell-3") == "seen at n.ipynb:cell 3:5, and n.py#cell-3"
+    assert parted(cell_file("", 12)) == ("", 12)
+    assert spoken(f"seen at {cell_file('', 3)}:5") == "seen at cell 3:5"
 
 
 # ---------------------------------------------------------------------------------------------------------- the magics

@@ -50,6 +50,7 @@ def targets() -> Iterator[None]:
         ("/home/me/train.py", True),
         ("<string>", True),
         ("<ipython-input-1>", True),
+        ("<timed exec>", True),
         ("<__array_function__ internals>", False),
         ("<frozen importlib._bootstrap>", False),
         ("/elsewhere/site-packages/lightning/loop.py", False),

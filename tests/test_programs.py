@@ -58,6 +58,14 @@ def test_a_program_that_was_left_too_early_is_not_called_sick(program: Path) -> 
     assert not [finding for finding in report.findings if finding.severity == "error"], summary(report)
 
 
+def test_verdict_where_workers_begin_at_a_server(tmp_path: Path) -> None:
+    """As they do by default from Python 3.14 on."""
+    source = (PROGRAMS / "data" / "ad705_stream_not_divided.py").read_text(encoding="utf-8")
+    program = tmp_path / "train.py"
+    program.write_text(f"import multiprocessing; multiprocessing.set_start_method('forkserver', force=True)\n{source}")
+    assert_verdict(program)
+
+
 def assert_verdict(program: Path, **plan: object) -> None:
     source = program.read_text(encoding="utf-8")
     expected = marks(source)

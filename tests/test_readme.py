@@ -28,7 +28,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE_SETTINGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 _FILE = re.compile(r"[\w./-]+\.(?:py|yaml|json|trace)(?::\w+)?")
-_NEEDS_A_FILE = ("check", "compare", "fix", "gradcheck", "init", "profile", "report")
+_NEEDS_A_FILE = ("watch", "check", "compare", "fix", "gradcheck", "init", "profile", "report")
 
 
 def _blocks(page: str, language: str) -> list[str]:
@@ -193,10 +193,10 @@ def test_shown_rule_has_a_free_code_and_prose_for_its_page(shown_rule: Rule) -> 
 
 
 def test_python_shown_runs_and_passes_the_test_shown(tmp_path: Path) -> None:
-    watching, testing, checking_another = _blocks(IN_PYTHON, "python")[:3]
+    watching, saving, testing, checking_another = _blocks(IN_PYTHON, "python")[:4]
     (tmp_path / "sample_models").symlink_to(ROOT / "sample_models")
     (tmp_path / "test_shown.py").write_text(
-        f"import pytest\n{watching}\nassert watched.report.verdict == 'passed'\n"
+        f"import pytest\n{watching}\nassert watched.report.verdict == 'passed'\n{saving}\n"
         "@pytest.fixture\ndef doctor():\n    return autograd_doctor\n\n"
         f"{testing}\n{checking_another}\nassert report.verdict == 'faults'\n"
         "assert report.exit_reason == '1 of 1 finding at or above `error`'\n",

@@ -85,8 +85,9 @@ def test_a_fault_is_found_at_its_line_under_the_persons_names() -> None:
     assert finding.location is not None
     assert finding.location.line == _line_of(Training.piling_up, "self.optimizer.step()")
     assert "self.model.0.weight" in finding.message
-    assert repr(watched).splitlines()[0] == f"watched {watched.report.target.name}"
-    assert "error[AD101]" in repr(watched)
+    assert str(watched).splitlines()[0] == f"watched {watched.report.target.name}"
+    assert "error[AD101]" in str(watched)
+    assert repr(watched) == f"<watch at {watched.report.target.name}: faults, 1 finding in 12 steps>"
 
 
 def test_what_is_built_inside_the_block_is_seen_from_its_beginning() -> None:
@@ -210,7 +211,7 @@ def test_a_cell_of_a_notebook_is_quoted() -> None:
     report = namespace["watched"].report
     assert _codes(report) == ["AD101"]
     location = report.findings[0].location
-    assert (location.path, location.line) == ("<ipython-input-2-cd>", 6)
+    assert (location.path, location.cell, location.line) == ("", 2, 6)
     assert location.snippet == "        optimizer.step()"
     assert "model.weight" in report.findings[0].message
 
@@ -423,7 +424,9 @@ def test_a_watch_is_for_one_block_and_its_report_for_afterwards() -> None:
     with watched:
         with pytest.raises(Mistake, match="only after the block has ended"):
             _ = watched.report
+        assert repr(watched) == str(watched)
         assert repr(watched).endswith("the block has not ended>")
+        assert watched._repr_html_() is None
     with pytest.raises(Mistake, match="is for one block"), watched:
         pass
 

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
+from autograd_doctor.api.shown_report import Report
 from autograd_doctor.api.watching import watch
-from autograd_doctor.report import Report
 
 _INDENT = 8
 """What pytest puts in front of each line of a failure."""
@@ -42,7 +42,5 @@ def assert_healthy(train: Callable[[], object], *, calls: int = 1, steps: int | 
 
 def _shown(report: Report) -> str:
     """The report for people, as wide as pytest has room for."""
-    from autograd_doctor.renderers import render
-
     width = shutil.get_terminal_size((80, 24)).columns - _INDENT
-    return render("full", report, width=width).rstrip("\n")
+    return report.render(width=width).rstrip("\n")

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from autograd_doctor.api.shown_report import Report
 from autograd_doctor.command import checking
 from autograd_doctor.command.request import Request
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.report import Report
 
 _ABOUT_PRINTING = ("color", "output_format")
 
@@ -47,4 +47,4 @@ def check(
         raise Mistake(f"check(): {request.name}: the program was not run; standard error says why")
     if report.verdict == "interrupted":
         raise KeyboardInterrupt
-    return report
+    return Report.of(report)

@@ -16,19 +16,22 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from autograd_doctor import __version__, recording
+from autograd_doctor import report as plain
+from autograd_doctor.api.shown_report import Report
 from autograd_doctor.api.watching import Job, calling, loaded, place_of, under_way
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.findings import SEVERITIES
 from autograd_doctor.interpreter import lacking_torch
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.monitoring import folder
-from autograd_doctor.monitoring.chapters import as_if_left, consequences, rules_for
+from autograd_doctor.monitoring.chapters import as_if_left, consequences, dated, rules_for, unsure
 from autograd_doctor.monitoring.folder import About, Found, Numbers
 from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
 from autograd_doctor.plan import Looked, Plan, Ranks, Target
 from autograd_doctor.ranks import this_rank
-from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.renderers.wording import line_of
+from autograd_doctor.report import ReportedFinding
 from autograd_doctor.runner.allowance import Allowance
 from autograd_doctor.runner.joined import Joined
 from autograd_doctor.trace import Trace
@@ -60,6 +63,10 @@ class _Watching(Protocol):
 
     @property
     def steps(self) -> int: ...
+    @property
+    def chapters(self) -> int: ...
+    @property
+    def is_resting(self) -> bool: ...
     def end(self, error: BaseException | None) -> None: ...
 
 
@@ -151,7 +158,7 @@ def _like(word: object) -> str:
 
 
 def _line(finding: ReportedFinding) -> str:
-    where = f"{finding.location.path}:{finding.location.line}: " if finding.location is not None else ""
+    where = f"{line_of(finding.location)}: " if finding.location is not None else ""
     return f"{where}{finding.code} {finding.name}: {finding.message}"
 
 
@@ -176,15 +183,20 @@ class _Telling:
         self._checkpoint = checkpoint
         self._since: dict[str, int] = {}
         self._told: set[str] = set()
+        self._doubted: set[str] = set()
 
     def known(self, finding: ReportedFinding) -> bool:
         """Whether it was found before."""
         return finding.fingerprint in self._since
 
+    def doubt(self, fingerprints: set[str]) -> None:
+        """These are not to be told."""
+        self._doubted |= fingerprints
+
     def is_told(self, finding: ReportedFinding, step: int) -> bool:
         """Whether it is to be told now, when so many steps were taken."""
         since = self._since.setdefault(finding.fingerprint, step)
-        if finding.fingerprint in self._told or finding.severity not in _LEVELS:
+        if finding.fingerprint in self._told | self._doubted or finding.severity not in _LEVELS:
             return False
         is_sure = finding.severity == "error" or finding.confidence == "high"
         lasts = finding.confidence == "medium" and step >= max(2 * since, since + _LASTS)
@@ -228,6 +240,7 @@ class Monitor:
         self._allowance = Allowance(self._budget, _ADVANCE, CLOCK.perf_counter)
         self._monitored: _Watching | None = None
         self._about: About | None = None
+        self._opening: plain.Report | None = None
         self.findings: list[ReportedFinding] = []
         self._told_in: dict[int, list[str]] = {}
         self.unwatched = ""
@@ -245,6 +258,21 @@ class Monitor:
         """The latest loss, and of the latest step that was looked at: gradient norm, update ratio, learning rate."""
         return self._numbers.latest()
 
+    @property
+    def spent(self) -> float:
+        """The seconds that watching has taken."""
+        return self._allowance.spent + self._allowance.pulse
+
+    @property
+    def chapters(self) -> int:
+        """How many there have been."""
+        return self._monitored.chapters if self._monitored is not None else 0
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether only the pulse of the run is taken at present."""
+        return self._monitored is not None and self._monitored.is_resting
+
     def metrics(self) -> dict[str, float]:
         """The same for a logger: "doctor/gradient_norm" and others, as far as they are known, and how many findings."""
         known = {name: value for name, value in msgspec.to_builtins(self.numbers).items() if value is not None}
@@ -255,7 +283,7 @@ class Monitor:
     def report(self) -> Report:
         """What was seen so far, chapters that are over included."""
         report = report_on(self._path, self._job.judged, self._job.rules, fail_on=self._job.fail_on)
-        return msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason)
+        return Report.of(msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason))
 
     def __repr__(self) -> str:
         if self.unwatched:
@@ -343,11 +371,11 @@ class Monitor:
             how=f"{type(error).__name__} was raised" if error is not None else "it was over",
             steps=self.steps,
             seconds=round(now - about.began, 3),
-            spent=round(self._allowance.spent + self._allowance.pulse, 3),
+            spent=round(self.spent, 3),
         )
         self._folder.say(self._about)
 
-    def _plan(self, number: int) -> Plan:
+    def _plan(self, number: int, steps_before: int) -> Plan:
         self._folder.prune()
         needs = {event for rule in self._job.rules for event in rule.needs}
         return Plan(
@@ -356,6 +384,7 @@ class Monitor:
             scratch=str(self._folder.path),
             selected=[rule.code for rule in self._job.rules],
             needs=sorted(event.__name__ for event in needs),
+            steps_before=steps_before,
             steps=0,
             seconds=0.0,
             batches_per_epoch=0,
@@ -367,9 +396,18 @@ class Monitor:
         """Codes of what was told in earlier chapters."""
         return (code for number, codes in self._told_in.items() if number < chapter for code in codes)
 
+    def _calibrate(self, number: int, report: plain.Report) -> None:
+        if number == 1:
+            self._opening = report
+        elif number == 2 and self._opening is not None:
+            self._telling.doubt(unsure(self._opening, report))
+            self._opening = None
+
     def _judged(self, chapter: _Chapter, looked: Looked) -> BaseException | None:
         trace = as_if_left(recording.load(chapter.trace))
-        report = self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked))
+        report = dated(self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked)), trace)
+        if looked == "closely":
+            self._calibrate(chapter.number, report)
         step, at = chapter.step, CLOCK.time()
         told_before = self._told_before(chapter.number)
         follow = consequences(trace, told_before, self._job.rules, last=self._numbers.latest().loss)

@@ -14,21 +14,23 @@ from typing import Any, Self
 import msgspec
 
 from autograd_doctor import config, recording
+from autograd_doctor import report as plain
 from autograd_doctor.accepted import Accepted
+from autograd_doctor.api.shown_report import Report
 from autograd_doctor.config import Loaded
 from autograd_doctor.interpreter import lacking_torch
 from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.notebook import cell_file, spoken
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.ranks import this_rank
+from autograd_doctor.reading.ipython_cells import cell_number
 from autograd_doctor.reading.places import is_ours
-from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.settings import selection
 from autograd_doctor.trace import Trace
 
 _SETTINGS = ("select", "extend_select", "ignore", "fail_on", "min_steps", "rules")
 """Those that say how to judge: nothing else is for the doctor to decide in a process that is not its own."""
-_WIDTH = 100
 under_way = threading.Lock()
 """Held while a block is watched: seams are patched for all of a process."""
 
@@ -68,7 +70,9 @@ def calling() -> FrameType:
 
 
 def place_of(frame: FrameType) -> str:
-    """The line that begins to watch, with its file as seen from the working folder."""
+    """The line that begins to watch, with its file as seen from the working folder; of a notebook, the cell."""
+    if cell := cell_number(frame.f_code.co_filename):
+        return spoken(cell_file("", cell))
     file = Path(frame.f_code.co_filename)
     shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
     return f"{shown}:{frame.f_lineno}"
@@ -102,7 +106,7 @@ class Job:
         """The least severity that fails a check."""
         return self._settings.fail_on
 
-    def judged(self, trace: Trace, target: Target, rules: Sequence[Rule] | None = None) -> Report:
+    def judged(self, trace: Trace, target: Target, rules: Sequence[Rule] | None = None) -> plain.Report:
         """The report on a trace by these rules, by all of them if none are given."""
         from autograd_doctor.engine import judge
         from autograd_doctor.proving.proposing import with_changes
@@ -121,7 +125,10 @@ class Job:
 
 
 class Watched:
-    """A block that is watched, made by `watch`. It may be entered once; its `repr` is the report for people."""
+    """A block that is watched, made by `watch`. It may be entered once.
+
+    At the end of a cell of a notebook it is shown as the page of the report; `print(watched)` writes the report.
+    """
 
     def __init__(self, job: Job, place: str, steps: int | None) -> None:
         self._job = job
@@ -140,7 +147,8 @@ class Watched:
             if self._trace is None:
                 raise Mistake(f"{self._target.name}: the report exists only after the block has ended")
             report = self._job.judged(self._trace, self._target)
-            self._report = msgspec.structs.replace(report, exit_reason=self._unwatched or report.exit_reason)
+            report = msgspec.structs.replace(report, exit_reason=self._unwatched or report.exit_reason)
+            self._report = Report.of(report)
             self._trace = None
         return self._report
 
@@ -172,12 +180,19 @@ class Watched:
         finally:
             under_way.release()
 
-    def __repr__(self) -> str:
-        if self._report is None and self._trace is None:
-            return f"<watch at {self._target.name}: the block has not ended>"
-        from autograd_doctor.renderers import render
+    @property
+    def _is_over(self) -> bool:
+        return self._report is not None or self._trace is not None
 
-        return render("full", self.report, width=_WIDTH).rstrip("\n")
+    def __repr__(self) -> str:
+        said = self.report.summary() if self._is_over else "the block has not ended"
+        return f"<watch at {self._target.name}: {said}>"
+
+    def __str__(self) -> str:
+        return str(self.report) if self._is_over else repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return self.report._repr_html_() if self._is_over else None
 
 
 def _begun(job: Job, target: Target, steps: int | None) -> Callable[[BaseException | None], Trace]:

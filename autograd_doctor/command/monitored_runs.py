@@ -27,18 +27,23 @@ def is_run(path: Path) -> bool:
 
 
 def report(request: Request) -> int:
-    """Judge what was recorded of a run, which may still go on; returns the exit code. Raises `Mistake`."""
+    """Write the reports on a run, which may still go on; returns the exit code. Raises `Mistake`."""
     for name in _OF_CHECKS:
         if getattr(request.asked, name):
             option = name.replace("_", "-")
             raise Mistake(f"--{option}: not for a run that was monitored; `doctor check` of the program can")
+    told, job = judged(request)
+    writing.tell(outputs.write(told, job.outputs, job.settings.color))
+    return exit_code(told, request.asked.exit_zero)
+
+
+def judged(request: Request) -> tuple[Report, Job]:
+    """What was recorded of a run, judged, and how. Raises `Mistake`."""
     path = Path(request.name)
     about = next(about for each in rank_folders(path) if (about := each.about()) is not None)
     loaded = load_settings(request)
     job = job_of(loaded, request, about.target, about.cwd)._replace(ranks=ALONE)
-    judged = report_on(path, _judge(job), job.rules, fail_on=job.settings.fail_on)
-    writing.tell(outputs.write(judged, job.outputs, job.settings.color))
-    return exit_code(judged, request.asked.exit_zero)
+    return report_on(path, _judge(job), job.rules, fail_on=job.settings.fail_on), job
 
 
 def _judge(job: Job) -> Judge:

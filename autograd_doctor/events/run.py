@@ -17,7 +17,7 @@ class RecordingStarted(Event, frozen=True):
 
     tool: version of the doctor. process: its number on this machine, `host`. began: seconds since 1970. rules: codes of
     those selected. needs: names of the events that they ask for. steps, seconds, max_seconds, batches_per_epoch: see
-    `Plan`.
+    `Plan`. steps_before: how many the run had taken, of which this is a chapter.
     """
 
     tool: str
@@ -31,6 +31,7 @@ class RecordingStarted(Event, frozen=True):
     seconds: float = 0.0
     max_seconds: float = 0.0
     batches_per_epoch: int = 0
+    steps_before: int = 0
 
 
 class RecordingDamaged(Event, frozen=True):
@@ -74,6 +75,17 @@ class RunEnded(Event, frozen=True):
 class Noted(Event, frozen=True):
     """Something that the doctor changed or left out, or that torch said, which the person should know (say it once)."""
 
+    text: str
+
+
+class CellRan(Event, frozen=True):
+    """A cell of a notebook that was running in IPython holds places of the program.
+
+    file: the name by which Python knows it. number: that of its latest execution. text: its source, as Python got it.
+    """
+
+    file: str
+    number: int
     text: str
 
 

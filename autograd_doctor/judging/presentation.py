@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -18,10 +19,14 @@ from autograd_doctor.report import Place, RelatedPlace, ReportedFinding, Suppres
 
 
 class Presenter:
-    """Turns findings into reported ones for a program that ran in `cwd`; each file is read once."""
+    """Turns findings into reported ones for a program that ran in `cwd`; each file is read once.
 
-    def __init__(self, cwd: str) -> None:
+    running: the numbers of cells that ran in IPython, by the names under which Python knows them.
+    """
+
+    def __init__(self, cwd: str, running: Mapping[str, int] = MappingProxyType({})) -> None:
         self._cwd = cwd
+        self._running = running
         self._lines: dict[str, list[str]] = {}
 
     def finding(
@@ -51,7 +56,7 @@ class Presenter:
     def fix(self, fix: Fix) -> Fix:
         """A fix of files that are named as everywhere in the report."""
         edits = tuple(
-            msgspec.structs.replace(edit, path=self.path(edit.path), cell=parted(edit.path)[1]) for edit in fix.edits
+            msgspec.structs.replace(edit, path=self.path(edit.path), cell=self._cell(edit.path)) for edit in fix.edits
         )
         return msgspec.structs.replace(fix, description=self.text(fix.description), edits=edits)
 
@@ -68,20 +73,29 @@ class Presenter:
             end_column=location.end_column,
             function=location.function,
             snippet=source.snippet(self._lines[location.path], location.line, end_line),
-            cell=parted(location.path)[1],
+            cell=self._cell(location.path),
         )
 
     def path(self, path: str) -> str:
-        """The path of a file relative to the program's folder, absolute if it lies elsewhere."""
+        """The path of a file relative to the program's folder, absolute if it lies elsewhere; of a cell that ran in
+        IPython, empty."""
+        if path in self._running:
+            return ""
         pure = PurePath(parted(path)[0])
         return (pure.relative_to(self._cwd) if self._cwd and pure.is_relative_to(self._cwd) else pure).as_posix()
 
     def line(self, path: str, line: int) -> str:
         """A line as prose names it."""
-        return spoken(f"{cell_file(self.path(path), parted(path)[1])}:{line}")
+        return spoken(f"{cell_file(self.path(path), self._cell(path))}:{line}")
+
+    def _cell(self, path: str) -> int:
+        """The number of a cell, 0 for any other file."""
+        return self._running.get(path) or parted(path)[1]
 
     def text(self, text: str) -> str:
         """Prose in which the paths are relative too."""
+        for file, number in self._running.items():
+            text = text.replace(file, cell_file("", number))
         text, folder = spoken(text), self._cwd.rstrip("/")
         return re.sub(rf"(?<![\w./-]){re.escape(folder)}/", "", text) if folder else text
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import linecache
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from autograd_doctor.events.run import CellRan
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.notebook import parted
 from autograd_doctor.notebook.cells import Cell, cells
@@ -29,6 +30,14 @@ def overlaid(files: Mapping[str, bytes]) -> Iterator[None]:
         yield
     finally:
         _overlay.reset(token)
+
+
+@contextmanager
+def running(cells: Iterable[CellRan], cwd: str) -> Iterator[None]:
+    """Quote the cells that ran in IPython, beside whatever is laid over files."""
+    texts = {str(Path(cwd, cell.file)): cell.text.encode() for cell in cells}
+    with overlaid({**_overlay.get(), **texts}):
+        yield
 
 
 def lines(path: Path) -> list[str]:

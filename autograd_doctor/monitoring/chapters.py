@@ -5,27 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.events.run import (
     CloseLookEnded,
     InstrumentAttached,
     InstrumentDetached,
     LightStepsCounted,
+    ProgramRaised,
+    RecordingStarted,
     RunEnded,
 )
-from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.steps import BackwardRan, MemoryMeasured
 from autograd_doctor.plan import Looked
+from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 
+_OF_PULSE = frozenset({NonFiniteProduced, LossesFollowed, GradientMeasured, MemoryMeasured, ProgramRaised})
+"""What a chapter may still record when its close look is over."""
+
 
 def rules_for(rules: Sequence[Rule], trace: Trace, looked: Looked) -> list[Rule]:
-    """Those that can judge a chapter at this time: behind the close look, those that need nothing but the pulse."""
+    """Those that can judge a chapter at this time: behind the close look, those that hear of more and miss nothing."""
     if looked == "urgent":
         return [rule for rule in rules if NonFiniteProduced in rule.needs]
     if looked == "closely":
         return list(rules)
+    rules = [rule for rule in rules if not _OF_PULSE.isdisjoint(rule.needs)]
     watching = {event for attached in _to_the_end(trace) for event in attached.emits}
     return [rule for rule in rules if {event.__name__ for event in rule.needs} <= watching]
 
@@ -58,17 +67,34 @@ def closely(trace: Trace) -> Trace:
     ended = next((place for place, event in enumerate(trace.events) if isinstance(event, CloseLookEnded)), None)
     if ended is None:
         return trace
-    last = trace.events[ended]
-    return Trace((*trace.events[:ended], _left(last)))
+    return Trace((*trace.events[:ended], _left_at(trace.events[ended])))
 
 
 def as_if_left(trace: Trace) -> Trace:
     """What was recorded until now, as of a run that goes on."""
     if trace.end or not trace.events:
         return trace
-    return Trace((*trace.events, _left(trace.events[-1])))
+    return Trace((*trace.events, _left_at(trace.events[-1])))
 
 
-def _left(last: Event) -> RunEnded:
-    """The end of what was recorded until then, by the same process."""
-    return RunEnded(step=last.step, reason="steps", seconds=last.time, rank=last.rank)
+def _left_at(last: Event) -> RunEnded:
+    return RunEnded(step=last.step, time=last.time, rank=last.rank, reason="steps", seconds=last.time)
+
+
+def unsure(opening: Report, second: Report) -> set[str]:
+    """Fingerprints of what a look finds that has not seen how the run began, and one that has does not.
+
+    Weights that were loaded, modes that were set, and optimizers that were built before may acquit it. That something
+    went wrong between the two is rare: the second one begins when the run is twice as long.
+    """
+    before = {finding.fingerprint for finding in opening.findings}
+    return {finding.fingerprint for finding in second.findings} - before
+
+
+def dated(report: Report, trace: Trace) -> Report:
+    """With no finding dated before the chapter in which it was made: what was so in all of it may be older, or not."""
+    first = 1 + next((event.steps_before for event in trace.of(RecordingStarted)), 0)
+    findings = [
+        msgspec.structs.replace(finding, step_first=max(finding.step_first, first)) for finding in report.findings
+    ]
+    return msgspec.structs.replace(report, findings=findings)

@@ -20,7 +20,7 @@ _VERSION = 1
 _EARLIER = "earlier"
 _LATEST = 4
 _MOST = 16
-"""Chapters that are kept of one process: the first, the latest, and of the others those in which something was found.
+"""Chapters that are kept of one process: the first two, the latest, and of the others those that found something.
 With a megabyte for each, that is little, however long the run."""
 
 
@@ -131,7 +131,7 @@ class RankFolder:
         """Remove chapters in the middle of the run. Raises `OSError`."""
         numbers = list(self.chapters())
         found_in = [found.chapter for found in self.found()]
-        kept = {*numbers[:1], *numbers[-_LATEST:]}
+        kept = {*numbers[:2], *numbers[-_LATEST:]}
         for number in found_in[: _MOST - len(kept)]:
             kept.add(number)
         for number in numbers:

@@ -15,7 +15,7 @@ from autograd_doctor.findings import SEVERITIES, ExitCode
 from autograd_doctor.judging.several_ranks import Part, together
 from autograd_doctor.judging.verdict import faults
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.monitoring.chapters import as_if_left, closely, consequences, rules_for
+from autograd_doctor.monitoring.chapters import as_if_left, closely, consequences, dated, rules_for, unsure
 from autograd_doctor.monitoring.folder import About, Found, Numbers, RankFolder, rank_folders
 from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.plan import Target
@@ -65,8 +65,9 @@ def _of_process(folder: RankFolder, about: About, judge: Judge, rules: Sequence[
         whole = as_if_left(trace)
         told = (each.finding.code for each in found if each.told and each.chapter < number)
         follow = consequences(trace, told, rules)
-        looks.append(_without(judge(closely(whole), about.target, None), follow))
-        pulses.append(_without(judge(whole, about.target, rules_for(rules, whole, "pulse")), follow))
+        looks.append(_without(dated(judge(closely(whole), about.target, None), whole), follow))
+        pulse = judge(whole, about.target, rules_for(rules, whole, "pulse"))
+        pulses.append(_without(dated(pulse, whole), follow))
         steps = max(steps, *(event.step for event in trace.events[-1:]))
         seconds = about.seconds or _seconds(about, trace)
         for event in trace.events:
@@ -111,13 +112,15 @@ def _load(path: Path) -> Trace:
 
 def _summed_up(looks: Sequence[Report], pulses: Sequence[Report], found: Sequence[Found], *, steps: int) -> Report:
     """The last close look, with what was found in all of them, and was not acquitted since."""
-    known = {finding.fingerprint: finding for report in (looks[-1], pulses[-1]) for finding in report.findings}
+    latest = [finding for report in (looks[-1], pulses[-1]) for finding in report.findings]
     judged = {*looks[-1].checks.ran, *pulses[-1].checks.ran}
     told = {each.finding.fingerprint for each in found if each.told}
+    doubted = unsure(*looks[:2]) - told if len(looks) > 1 else set()
+    known = {finding.fingerprint: finding for finding in latest if finding.fingerprint not in doubted}
     earlier = [finding for report in (*looks, *pulses) for finding in report.findings]
     for finding in (*(each.finding for each in found), *earlier):
         is_acquitted = finding.code in judged and _may_be_acquitted(finding) and finding.fingerprint not in told
-        if not is_acquitted:
+        if not is_acquitted and finding.fingerprint not in doubted:
             known.setdefault(finding.fingerprint, finding)
     findings = sorted(known.values(), key=lambda finding: SEVERITIES.index(finding.severity))
     end = pulses[-1].run

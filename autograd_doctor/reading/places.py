@@ -33,6 +33,7 @@ _LIBRARIES = tuple(
 )
 _INSTALLED = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
 _target_folders: tuple[str, ...] = ()
+_own_files: set[str] = set()
 
 
 def set_target_folder(folder: str | None) -> None:
@@ -50,13 +51,25 @@ def is_ours(path: str) -> bool:
 @cache
 def is_own(path: str) -> bool:
     """Whether a file belongs to the user's program: neither ours nor torch, a framework or the standard library."""
+    own = _lies_outside(path)
+    if own:
+        _own_files.add(path)
+    return own
+
+
+def own_files() -> frozenset[str]:
+    """Those files of the user's program that were asked about so far in this process."""
+    return frozenset(_own_files)
+
+
+def _lies_outside(path: str) -> bool:
     if is_ours(path) or path.startswith("<frozen"):
         return False
     if path.startswith(_target_folders or ("\0",)):
         return True
     if any(folder in path for folder in _INSTALLED) or path.startswith(_LIBRARIES):
         return False
-    return not path.startswith("<") or path.startswith(("<ipython", "<string"))
+    return not path.startswith("<") or path.startswith(("<ipython", "<string", "<timed exec"))
 
 
 def own_frames(frame: FrameType | None = None) -> Iterator[FrameType]:

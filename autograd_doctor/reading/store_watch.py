@@ -97,7 +97,7 @@ class StoreWatch:
         if not self._sought or self._process.forked:
             sys.settrace(None)
             return None
-        written = not frame.f_code.co_filename.startswith("<")  # named tuples, ours too, are made of text
+        written = not frame.f_code.co_filename.startswith("<string")  # named tuples, ours too, are made of text
         return self._seen(frame, event, argument) if written and is_own(frame.f_code.co_filename) else None
 
     def _seen(self, frame: FrameType, event: str, _: object) -> Any:

@@ -19,7 +19,7 @@ _TINY = 1e-30
 
 
 def curve_line(canvas: Canvas, series: Series, width: int) -> Text:
-    """Drawn by the logarithm, with its ends, and its highest point where that stands out."""
+    """Drawn by the logarithm, with its ends, and its highest point between them where that stands out."""
     name = printable(one_line(series.name), unicode=canvas.options.unicode)
     known = [
         (step, value) for step, value in zip(series.steps, series.values, strict=True) if not isinstance(value, str)
@@ -29,7 +29,8 @@ def curve_line(canvas: Canvas, series: Series, width: int) -> Text:
     drawn = "".join(_level(canvas, value, known) for _, value in _thinned(known))
     (first, begins), (last, ends) = known[0], known[-1]
     at, highest = max(known, key=lambda each: each[1])
-    spike = f", {highest:.3g} in step {at}" * (highest > _SPIKE * median(value for _, value in known))
+    stands_out = first < at < last and highest > _SPIKE * median(value for _, value in known)
+    spike = f", {highest:.3g} in step {at}" * stands_out
     text = Text(f"    {name:<{width}}  {drawn}  {begins:.3g} in step {first}, {ends:.3g} in step {last}{spike}")
     text.truncate(canvas.width, overflow="ellipsis" if canvas.options.unicode else "crop")
     return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
@@ -67,7 +66,7 @@ def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
 
 
 def _header(canvas: Canvas, report: Report) -> Iterator[Text]:
-    typed = f"{command(report)} {shlex.join(report.target.argv)}"
+    typed = command(report)
     yield from canvas.indented(Text.assemble(canvas.prose(one_line(typed), "bold")))
     for facts in (machine(report), seen(report)):
         if facts:

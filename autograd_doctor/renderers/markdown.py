@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import inf
@@ -92,7 +91,7 @@ def _cut(left_out: int) -> str:
 
 
 def _head(report: Report) -> str:
-    typed = f"{command(report)} {shlex.join(report.target.argv)}"
+    typed = command(report)
     parts = [
         f"## autograd_doctor: {code(report.target.name)}",
         f"{_sign(report)} **{prose(summary(report))}**",

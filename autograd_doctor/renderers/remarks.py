@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import filterfalse
@@ -42,13 +43,14 @@ def is_profile(report: Report) -> bool:
 
 
 def command(report: Report) -> str:
-    """What was asked for, without its options and arguments: "doctor check -m"."""
+    """What was asked for, without its options: "doctor check -m train --lr 0.1", "watched train.py:12"."""
     if report.target.block is not UNSET:
-        return "watched"
+        return f"watched {report.target.block}"
+    typed = shlex.join(report.target.argv)
     if is_function(report):
-        return "doctor gradcheck"
+        return f"doctor gradcheck {typed}"
     what = "profile" if is_profile(report) else "fix" if report.fixing is not None else "check"
-    return f"doctor {what}{' -m' if report.target.module is not UNSET else ''}"
+    return f"doctor {what}{' -m' if report.target.module is not UNSET else ''} {typed}"
 
 
 def subject_of(finding: ReportedFinding) -> str:

@@ -202,7 +202,7 @@ def _location(report: Report, place: Place | None) -> dict[str, Any]:
 
 
 def _place(place: Place) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": _artifact(place.path)}
+    physical: dict[str, Any] = {"artifactLocation": _artifact(place.path or f"cell {place.cell}")}
     if is_line_of_file(place):
         physical["region"] = _region(place)
         if place.snippet:

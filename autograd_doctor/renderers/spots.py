@@ -26,7 +26,7 @@ def file_of(report: Report, place: Place | None) -> str:
 def home(target: TargetFacts) -> str:
     """The file of the target: of a module or a function, the one that its name would come from."""
     if target.block is not UNSET:
-        return target.block.rpartition(":")[0]
+        return target.block.rpartition(":")[0] or target.block
     if UNSET is target.module is target.call is target.function:
         return target.name
     name = target.name.partition(":")[0]

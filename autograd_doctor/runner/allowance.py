@@ -57,10 +57,10 @@ class Allowance:
         """On what is not part of a step."""
         self._spent += seconds
 
-    def plain_step(self, seconds: float, looked: float) -> None:
-        """A step took so long, of which taking the pulse has taken so much."""
+    def plain_steps(self, steps: int, seconds: float, looked: float) -> None:
+        """So many steps took so long, of which taking the pulse has taken so much."""
         self.pulse += looked
-        self._plain.append(seconds - looked)
+        self._plain.append((seconds - looked) / max(steps, 1))
         if self._unsettled and len(self._plain) >= _ENOUGH:
             plain = median(self._plain)
             self._spent += sum(_cost(took, spent, plain) for took, spent in self._unsettled)

@@ -17,10 +17,11 @@ from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
-from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.pulse import Pulse
 from autograd_doctor.plan import Plan
 from autograd_doctor.runner import crash, diagnostic_checkpoint
+from autograd_doctor.runner.cells_told import CellsTold
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.run import ALWAYS, Reason
 from autograd_doctor.runner.started import started
@@ -37,13 +38,13 @@ PULSE: tuple[type[Event], ...] = (
 class Chapter:
     """Instruments around a stretch of this process, and the trace that they write.
 
-    number: from 1. trace: the file. first: how many steps the run had taken before. settled: only the pulse is taken
+    number: from 1. trace: the file. first: how many steps the run had taken. settled: only the pulse is taken
     by now. record: is called with each event as well.
     """
 
-    def __init__(self, plan: Plan, number: int, first: int, record: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, number: int, record: Callable[[Event], None]) -> None:
         self.number = number
-        self.first = first
+        self.first = plan.steps_before
         self.settled = False
         self.trace = Path(plan.trace)
         self._plan = plan
@@ -52,6 +53,7 @@ class Chapter:
         self._began = CLOCK.monotonic()
         self._connected: list[tuple[Signal[Any], Callable[..., None]]] = []
         self.session = Session(self._write)
+        self._cells = CellsTold(self.session)
         self.clock = self.session.signals.guard.clock = LookClock()
 
     def begin(self, optimizers: Iterable[Optimizer]) -> None:
@@ -59,7 +61,7 @@ class Chapter:
         session = self.session
         session.emit(InstrumentAttached(instrument="runner", emits=EMITTED))
         session.emit(started(self._plan.target))
-        session.attach([*ALWAYS, *needed_for([*self._plan.needs, *(event.__name__ for event in PULSE)])])
+        session.attach([*ALWAYS, Pulse, *needed_for([*self._plan.needs, *(event.__name__ for event in PULSE)])])
         course, known = session.find(Course), session.find(Optimizers)
         if course is not None:
             course.steps = self.first
@@ -67,6 +69,7 @@ class Chapter:
             with session.signals.guard.looking():
                 for optimizer in optimizers:
                     known.known(optimizer)
+        self._cells.tell()
 
     @property
     def step(self) -> int:
@@ -91,12 +94,13 @@ class Chapter:
         with self.session.signals.guard.looking():
             if late is not None:
                 late.answer_all()
-        self.session.keep(needed_for(event.__name__ for event in PULSE))
-        calls = self.session.find(ModuleCalls)
-        if calls is not None:
-            calls.rest()
+        self.session.keep([Pulse, *needed_for(event.__name__ for event in PULSE)])
         if detail is not None:
             detail.doze(on_news)
+        pulse = self.session.find(Pulse)
+        if pulse is not None:
+            pulse.take(self.session.signals)
+        self._cells.tell()
         self.session.emit(CloseLookEnded(step=self.session.step))
         self.settled = True
 
@@ -117,6 +121,7 @@ class Chapter:
             signal.disconnect(handle)
         self._connected.clear()
         self.session.close()
+        self._cells.tell()
         seconds = round(CLOCK.monotonic() - self._began, 3)
         self._write(RunEnded(step=self.session.step, reason=reason, exit_code=code, seconds=seconds))
         self._recorder.close()

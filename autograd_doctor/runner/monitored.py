@@ -28,18 +28,17 @@ LEAST_STEPS = 40
 """Steps of a chapter that are watched as in a check: ten of each phase in full, and as many that are compared."""
 MOST_STEPS = 300
 """Where something is new all the time, the chapter rests all the same."""
-_DOUBLED_FROM = 1000
-_ASKED_EVERY = 16
-"""Steps with the pulse alone after which it is asked whether the next chapter is paid for."""
+DOUBLED_FROM = 1000
 
 
 class Judges(NamedTuple):
     """What is done with a chapter, outside of torch's calls; it returns what is to be raised in the program.
 
-    plan: of a chapter, by its number. recorded: each event as it is recorded. judged: what was recorded so far.
+    plan: of a chapter, by its number and the steps before. recorded: each event as it is recorded. judged: what was
+    recorded so far.
     """
 
-    plan: Callable[[int], Plan]
+    plan: Callable[[int, int], Plan]
     recorded: Callable[[Event], None]
     judged: Callable[[Chapter, Looked], BaseException | None]
 
@@ -50,7 +49,7 @@ class Monitored:
     One chapter is open all the time. Instruments come and go at the beginning of a forward, where gradients are
     cleared, or where a backward begins: never inside torch's hooks, which are not to change while they run.
 
-    steps: how many the program has taken.
+    steps: how many the program has taken. chapters: how many there have been.
     """
 
     def __init__(self, judges: Judges, allowance: Allowance) -> None:
@@ -58,7 +57,7 @@ class Monitored:
         self._allowance = allowance
         self._surprises = Surprises()
         self._chapter: Chapter | None = None
-        self.steps = 0
+        self.steps = self.chapters = 0
         self._process = os.getpid()
         self._thread = get_ident()
         self._is_turning = self._waits = False
@@ -66,9 +65,9 @@ class Monitored:
         self._stepped_at = self._quiet_at = 0.0
 
     @property
-    def chapter(self) -> int:
-        """The number of the one that is open, 0 when all is over."""
-        return self._chapter.number if self._chapter is not None else 0
+    def is_resting(self) -> bool:
+        """Whether only the pulse is taken at present."""
+        return self._chapter is None or self._chapter.settled
 
     def begin(self) -> None:
         """Open the first chapter."""
@@ -88,8 +87,9 @@ class Monitored:
     # ------------------------------------------------------------------------------------------------------- chapters
 
     def _open(self, number: int, steps: int, optimizers: Iterable[Optimizer]) -> None:
-        chapter = self._chapter = Chapter(self._judges.plan(number), number, steps, self._recorded)
+        chapter = self._chapter = Chapter(self._judges.plan(number, steps), number, self._recorded)
         chapter.begin(optimizers)
+        self.chapters = number
         course, losses = chapter.session.find(Course), chapter.session.find(LateLosses)
         signals = chapter.session.signals
         if course is not None:
@@ -146,13 +146,13 @@ class Monitored:
         chapter = self._chapter
         if chapter is None:
             return
-        self.steps = course.steps
+        passed, self.steps = course.steps - self.steps, course.steps
         self._thread = get_ident()
         seconds = CLOCK.perf_counter() - self._stepped_at
         looked = seconds - (chapter.clock.seconds() - self._quiet_at)
         if chapter.settled:
-            self._allowance.plain_step(seconds, looked)
-            if course.steps % _ASKED_EVERY == 0 and self._is_due(chapter, course.steps):
+            self._allowance.plain_steps(passed, seconds, looked)
+            if self._is_due(chapter, course.steps):
                 self._turn_soon()
         else:
             self._allowance.looked_at_step(seconds, looked)
@@ -161,8 +161,12 @@ class Monitored:
         self._begin_step()
 
     def _is_due(self, chapter: Chapter, steps: int) -> bool:
-        """Short runs are looked at now and then, too: in advance, each time that their steps have doubled."""
-        has_doubled = steps >= max(_DOUBLED_FROM, 2 * chapter.first)
+        """Short runs are looked at now and then, too: in advance, each time that their steps have doubled.
+
+        The second chapter comes soon: what it finds, and the first does not, is not to be trusted (`chapters.unsure`).
+        """
+        least = 2 * LEAST_STEPS if chapter.number == 1 else DOUBLED_FROM
+        has_doubled = steps >= max(least, 2 * chapter.first)
         return self._allowance.is_paid() or (has_doubled and self._allowance.may_hurry())
 
     @staticmethod

@@ -95,4 +95,5 @@ def _header(plan: Plan) -> RecordingStarted:
         seconds=plan.seconds,
         max_seconds=plan.max_seconds,
         batches_per_epoch=plan.batches_per_epoch,
+        steps_before=plan.steps_before,
     )

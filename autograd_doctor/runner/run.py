@@ -24,6 +24,7 @@ from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import (
+    CellRan,
     CloseLookEnded,
     InstrumentAttached,
     ModelAssumed,
@@ -105,6 +106,7 @@ EMITS: tuple[type[Event], ...] = (
         ProcessEnded,
         RankJoined,
         ProgramRaised,
+        CellRan,
         CloseLookEnded,
         RunEnded,
     ),

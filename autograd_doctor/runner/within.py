@@ -18,6 +18,7 @@ from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.runner import crash
+from autograd_doctor.runner.cells_told import CellsTold
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.run import ALWAYS, EMITS, Reason
 from autograd_doctor.runner.started import started
@@ -37,6 +38,7 @@ class Within:
         self._began = CLOCK.monotonic()
         self._recorder = Recorder(plan)
         self._session = Session(self._recorder.write)
+        self._cells = CellsTold(self._session)
         self._plan = plan
         self._watching = True
 
@@ -76,6 +78,7 @@ class Within:
             signals.modules.began.disconnect(self._leave_in_time)
             signals.clearing.began.disconnect(self._leave_in_time)
         self._session.close()
+        self._cells.tell()
         seconds = round(CLOCK.monotonic() - self._began, 3)
         self._session.emit(RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds))
         self._recorder.close()

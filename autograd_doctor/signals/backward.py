@@ -46,6 +46,9 @@ class Backward(Seam):
 
     def _running(self, engine: Callable[..., Any]) -> Callable[..., Any]:
         def run(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            nap = self.guard.nap
+            if nap is not None and nap.passes(t_outputs):
+                return engine(t_outputs, *args, **kwargs)
             roots = [root for root in t_outputs if isinstance(root, torch.Tensor)]
             if not self.guard.idle or len(roots) != len(t_outputs) or _inside() or any(map(_is_of_transform, roots)):
                 return engine(t_outputs, *args, **kwargs)

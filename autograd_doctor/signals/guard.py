@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakSet
 
 import torch
@@ -38,12 +38,22 @@ def _after_fork() -> None:
 after_fork(after_in_child=_after_fork)
 
 
+class Nap(Protocol):
+    """Who decides, while only the pulse of a run is taken, of which backwards and steps anybody hears."""
+
+    @property
+    def sleeps(self) -> bool: ...
+    def passes(self, roots: Sequence[Any]) -> bool: ...
+    def stepped(self, optimizer: torch.optim.Optimizer) -> bool: ...
+
+
 class Guard:
     """What all signals of one run share.
 
     `forked`: this is a forked child of the program, such as the worker of a loader, and is not watched. `muted` counts
     the reasons for which operations are not signalled at the moment. `attention`: how closely the program is watched;
-    `attention_turned` are called when that has changed. `clock` knows how long looks take, where somebody asks.
+    `attention_turned` are called when that has changed. `clock` knows how long looks take, where somebody asks. `nap`:
+    only the pulse is taken, and this knows of what to tell.
     """
 
     def __init__(self, failed: Failed) -> None:
@@ -53,6 +63,7 @@ class Guard:
         self.attention = Attention.CLOSE
         self.attention_turned: list[Callable[[], None]] = []
         self.clock: LookClock | None = None
+        self.nap: Nap | None = None
         self.thread = Thread()
         self.deferred: list[Callable[[], None]] = []
         _guards.add(self)

@@ -93,6 +93,8 @@ class OptimizerSteps(Seam):
     def _begins(
         self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        if self.guard.nap is not None and self.guard.nap.sleeps:
+            return None
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         call = StepCall(optimizer, callable(closure))
         self.began.send(call)
@@ -114,6 +116,8 @@ class OptimizerSteps(Seam):
         return wrapped
 
     def _ends(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.guard.nap is not None and self.guard.nap.stepped(optimizer):
+            return
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         self.ended.send(StepCall(optimizer, callable(closure)))
 
@@ -143,6 +147,9 @@ class Clearing(Seam):
     ) -> Callable[..., None]:
         @wraps(original)
         def zero_grad(cleared: Any, set_to_none: bool = True) -> None:
+            if not (self.began or self.ended):
+                original(cleared, set_to_none)
+                return
             call = ClearCall(cleared, how)
             self.began.send(call)
             original(cleared, set_to_none)

@@ -102,6 +102,10 @@ class Autopsies(Instrument):
         self.listen(signals.value_reads.read, self._value_read)
         self.listen(self._late_losses.known, self._loss_known)
 
+    def ignore_reads(self, signals: Signals) -> None:
+        """Hear no more of what the program reads: its optimizers read a number of each parameter in each step."""
+        self.unlisten(signals.value_reads.read, self._value_read)
+
     def finish(self) -> None:
         self._tell_of_read()
         if self._unread is not None:

@@ -86,6 +86,21 @@ class Course(Instrument):
         self._backward_since_step = True
         self.backward_over.tell(self)
 
+    def backward_passed(self) -> None:
+        """One ran of which nobody hears."""
+        self.backwards += 1
+        self._backward_since_step = True
+
+    def step_passed(self, optimizer: Optimizer) -> None:
+        """An optimizer has stepped, of which nobody hears."""
+        number = id(optimizer)
+        if self._backward_since_step or number in self._stepped_since_backward:
+            self._stepped_since_backward = {number}
+            self._backward_since_step = False
+            self.steps += 1
+        else:
+            self._stepped_since_backward.add(number)
+
     def loss_seen(self, value: float | None) -> None:
         """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number, or one on
         an accelerator that nobody waits for."""

@@ -9,7 +9,6 @@ import torch
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.reading.places import Place, place
@@ -20,12 +19,6 @@ from autograd_doctor.signals.signal import Signal
 from autograd_doctor.signals.transforms import TransformCall
 
 Kind = Literal["backward", "grad", "transform"]
-
-
-_TOLD_OF_DOZED = 0.25
-"""The share of losses that tells a curve well enough where all steps are alike."""
-_GOLDEN = (5**0.5 - 1) / 2
-"""No multiples are spread more evenly: programs that do something in every third step, or every fourth, are told of."""
 
 
 class KnownLoss(NamedTuple):
@@ -41,10 +34,6 @@ class KnownLoss(NamedTuple):
     late: bool
 
 
-def _is_told(step: int) -> bool:
-    return step * _GOLDEN % 1.0 < _TOLD_OF_DOZED
-
-
 class LateLosses(Instrument):
     """Takes the number that others have read of a loss, or a copy that is read later where it lies on an accelerator.
 
@@ -55,7 +44,6 @@ class LateLosses(Instrument):
         self,
         site: Site,
         course: Course,
-        detail: Detail,
         late_values: LateValues,
         light_steps: LightSteps,
         backward_runs: BackwardRuns,
@@ -63,7 +51,6 @@ class LateLosses(Instrument):
         super().__init__(site)
         self.known: Signal[KnownLoss] = Signal(site.signals.guard)
         self._course = course
-        self._detail = detail
         self._late_values = late_values
 
     def connect(self, signals: Signals) -> None:
@@ -71,9 +58,7 @@ class LateLosses(Instrument):
         self.listen(signals.transforms.ended, self._transform_ended, last=True)
 
     def _backward_began(self, call: BackwardCall) -> None:
-        """The last to see it: whoever reads it at once has done so. While all steps are glanced at, a few are told."""
-        if self._detail.dozing and not _is_told(self._course.steps):
-            return
+        """The last to see it: whoever reads it at once has done so."""
         root, loss = call.roots[0], self._course.last_loss
         if loss is None and is_single(root) and is_remote(root):
             self._put_off(root, call.kind)

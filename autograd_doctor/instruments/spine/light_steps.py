@@ -112,6 +112,10 @@ class LightSteps(Instrument):
             is_late = is_remote(root) and readable(root)
             self._course.loss_seen(None if is_late or root.numel() != 1 or root.is_complex() else float(root))
 
+    def passed(self) -> None:
+        """A backward ran at which nobody looked."""
+        self._backwards += 1
+
     def _wait_for_step(self) -> None:
         """Where none comes for long, no sample of steps comes either."""
         if self._course.steps != self._waiting_since:
@@ -150,6 +154,10 @@ class LightSteps(Instrument):
         self._steps[number] += 1
         if not self._detail.full:
             self._by_optimizer[number] += 1
+
+    def stepped(self, optimizer: Optimizer) -> None:
+        """An optimizer has stepped, and nobody looked."""
+        self._by_optimizer[self._optimizers.known(optimizer)] += 1
 
     def _newer(self, number: int, optimizer: Optimizer) -> tuple[int | None, ...] | None:
         """Which parameters have a gradient, and how many versions newer each is than at the last step of the optimizer;

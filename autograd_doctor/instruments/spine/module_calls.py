@@ -186,10 +186,6 @@ class ModuleCalls(Instrument):
         self.listen(signals.modules.began, self._began)
         self.listen(signals.modules.ended, self._ended)
 
-    def rest(self) -> None:
-        """Hear of no more calls: each of them, at any depth, costs a little while somebody does."""
-        self.detach()
-
     # ------------------------------------------------------------------------------------------------------- calls
 
     def _began(self, call: ModuleCall) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import shlex
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -110,7 +109,7 @@ def _body(report: Report, earlier: Earlier | None, at: str = "") -> Markup:
             tone=_tone(report),
             icons=_ICONS,
             summary=summary(report),
-            command=f"{remarks.command(report)} {shlex.join(report.target.argv)}",
+            command=remarks.command(report),
             facts=[*machine(report), *seen(report)],
             tiles=_tiles(report),
             index=_index(report.findings),

@@ -1,0 +1,359 @@
+"""`autograd_doctor.monitor`: a run that is watched for as long as it lasts, in its own process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import autograd_doctor
+from autograd_doctor import Mistake
+from autograd_doctor.monitoring.folder import FINDINGS, About, Found, RankFolder, rank_folder, rank_folders
+from autograd_doctor.plan import Target
+from autograd_doctor.runner.allowance import Allowance
+from autograd_doctor.runner.surprise import Surprises
+from tests.harness import PATIENCE, ROOT, marks
+from tests.reports import sick, unjudged
+
+LOOP = """
+import sys
+import torch
+import autograd_doctor
+torch.manual_seed(0)
+data = torch.randn(256, 16)
+label = data[:, :10].argmax(1)
+model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+found = []
+watched = autograd_doctor.monitor("run.trace", budget=1.0, on_finding=found.append{arguments})
+for step in range({steps}):
+    rows = torch.randint(0, 256, (32,))
+    x, y = data[rows], label[rows]
+{body}
+print(watched.steps, watched.chapters, *(f"{{finding.code}}:{{finding.location.line}}" for finding in found))
+"""
+PLAIN = """
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+LATE = {
+    "the data turn constant": """
+    if step >= 700:
+        x = data[:1].expand(32, -1).clone()
+    loss = torch.nn.functional.cross_entropy(model(x), y)  # expect: AD704
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a logarithm of what falls below zero": """
+    score = model(x).softmax(1)[:, 0]
+    shift = 0.0 if step < 700 else 2.0
+    loss = torch.log(score - shift).square().mean()  # expect: AD401
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "gradients are no longer cleared": """
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    if step < 700:
+        optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # expect: AD101
+""",
+    "a softmax is put in front of the loss": """
+    said = model(x)
+    if step >= 700:
+        said = said.softmax(1)  # expect: AD601
+    loss = torch.nn.functional.cross_entropy(said, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+}
+
+
+def _run(folder: Path, program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    (folder / "training.py").write_text(program)
+    return subprocess.run(
+        [sys.executable, "training.py", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+
+
+def _loop(body: str = PLAIN, steps: int = 300, arguments: str = "") -> str:
+    return LOOP.format(body=body, steps=steps, arguments=arguments)
+
+
+def _report(folder: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "autograd_doctor", "report", "run.trace", "--output-format", "json"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert report["exit_code"] == done.returncode
+    return report
+
+
+# ----------------------------------------------------------------------------------------------------- whole programs
+
+
+def test_a_healthy_run_is_recorded_and_nothing_told(tmp_path: Path) -> None:
+    done = _run(tmp_path, _loop(steps=1500))
+    assert done.stdout.split()[0] == "1500", done.stderr
+    assert int(done.stdout.split()[1]) > 2, "one chapter alone tells nothing of those that follow"
+    assert len(done.stdout.split()) == 2
+    assert done.stderr == ""
+    report = _report(tmp_path)
+    assert (report["verdict"], report["findings"]) == ("passed", [])
+    assert report["run"]["steps"] == 1500
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_fault_that_begins_late_is_told_at_its_line(name: str, tmp_path: Path) -> None:
+    program = _loop(LATE[name], steps=1600)
+    done = _run(tmp_path, program)
+    code, line = marks(program)[0]
+    assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
+    assert f"training.py:{line}: {code} " in done.stderr
+    findings = {(each["code"], each["location"]["line"]): each for each in _report(tmp_path)["findings"]}
+    assert findings[code, line]["step_first"] > 700
+
+
+def test_a_process_that_was_killed_is_explained(tmp_path: Path) -> None:
+    dies = PLAIN + "    if step == 250:\n        import os, signal\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+    assert _run(tmp_path, _loop(dies)).returncode == -signal.SIGKILL
+    report = _report(tmp_path)
+    assert (report["verdict"], report["exit_code"], report["run"]["stopped_by"]) == ("program-failed", 3, "killed")
+    assert "gone without a word" in report["exit_reason"]
+    assert any(note.startswith("last recorded, in step ") for note in report["notes"])
+
+
+def test_one_that_crashes_is_reported_with_what_it_raised(tmp_path: Path) -> None:
+    crashes = PLAIN + "    if step == 250:\n        model(torch.randn(3, 4))  # expect: AD510\n"
+    program = _loop(crashes)
+    done = _run(tmp_path, program)
+    assert done.returncode == 1
+    assert "RuntimeError" in done.stderr
+    report = _report(tmp_path)
+    line = marks(program)[0][1]
+    assert (report["verdict"], report["run"]["stopped_by"]) == ("faults", "raised")
+    assert [finding["location"]["line"] for finding in report["findings"]] == [line]
+
+
+def test_training_is_stopped_and_kept(tmp_path: Path) -> None:
+    arguments = ', stop_on="error", checkpoint="kept.pt"'
+    program = _loop(LATE["a logarithm of what falls below zero"], steps=5000, arguments=arguments)
+    done = _run(tmp_path, program)
+    assert "autograd_doctor.api.monitoring.TrainingStopped: training.py:" in done.stderr
+    kept = torch.load(tmp_path / "kept.pt")
+    assert {*kept} == {"step", "finding", "models", "optimizers"}
+    assert kept["finding"]["code"] == "AD401"
+    assert 700 <= kept["step"] <= 701
+    assert {name: {*state} for name, state in kept["models"].items()} == {
+        "model": {"0.weight", "0.bias", "2.weight", "2.bias"}
+    }
+    assert all(bool(value.isfinite().all()) for value in kept["models"]["model"].values())
+    assert list(kept["optimizers"]) == ["optimizer"]
+
+
+def test_ranks_have_folders_of_their_own_and_one_report(tmp_path: Path) -> None:
+    body = PLAIN.replace("optimizer.zero_grad()", 'import os\n    os.environ["RANK"] == "1" or optimizer.zero_grad()')
+    for rank in ("0", "1"):
+        assert _run(tmp_path, _loop(body, steps=60), RANK=rank, WORLD_SIZE="2").returncode == 0
+    report = _report(tmp_path)
+    found = {finding["code"]: finding["ranks"] for finding in report["findings"]}
+    assert found["AD101"] == [1]
+    assert report["environment"]["world_size"] == 2
+
+
+def test_nothing_is_watched_twice(tmp_path: Path) -> None:
+    (tmp_path / "training.py").write_text(_loop(steps=40))
+    command = [sys.executable, "-m", "autograd_doctor", "check", "training.py", "--max-seconds", "5"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (tmp_path / "run.trace").exists()
+
+
+# --------------------------------------------------------------------------------------------------- in this process
+
+
+@pytest.fixture
+def seams() -> Iterator[None]:
+    """What is of torch is as it was."""
+    before = torch.nn.Module.__call__, torch.autograd._engine_run_backward, torch.Tensor.item
+    yield
+    assert (torch.nn.Module.__call__, torch.autograd._engine_run_backward, torch.Tensor.item) == before
+
+
+def _train(steps: int) -> None:
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(steps):
+        x = torch.randn(8, 4)
+        optimizer.zero_grad()
+        (model(x) - x.sum(1, keepdim=True)).square().mean().backward()
+        optimizer.step()
+
+
+@pytest.mark.usefixtures("seams")
+def test_nothing_is_left_and_an_earlier_run_is_put_aside(tmp_path: Path) -> None:
+    for _ in range(2):
+        with autograd_doctor.monitor(tmp_path / "run.trace") as watched:
+            _train(60)
+        assert watched.steps == 60
+        assert watched.is_resting
+        assert "60 steps, 0 findings, in run.trace, over" in repr(watched)
+    assert [folder.path.name for folder in rank_folders(tmp_path / "run.trace")] == ["rank-0"]
+    assert RankFolder(tmp_path / "run.trace" / "earlier" / "1" / "rank-0").about() is not None
+
+
+@pytest.mark.usefixtures("seams")
+def test_numbers_are_there_for_a_logger(tmp_path: Path) -> None:
+    with autograd_doctor.monitor(tmp_path / "run.trace") as watched:
+        _train(60)
+        metrics = watched.metrics()
+    assert {"doctor/loss", "doctor/gradient_norm", "doctor/update_ratio", "doctor/learning_rate"} <= {*metrics}
+    assert metrics["doctor/learning_rate"] == 0.01
+    assert metrics["doctor/findings"] == 0
+    assert watched.report.run.steps == 60
+
+
+@pytest.mark.usefixtures("seams")
+def test_beside_another_one_it_says_why_it_watches_nothing(tmp_path: Path) -> None:
+    with (
+        autograd_doctor.monitor(tmp_path / "first"),
+        autograd_doctor.monitor(tmp_path / "second") as second,
+        autograd_doctor.watch() as block,
+    ):
+        _train(3)
+    assert "another" in repr(second)
+    assert block.report.verdict == unjudged().verdict
+    assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"budget": 0}, "monitor(): budget: expected a share of the time between 0 and 1, found 0"),
+        ({"budget": True}, "monitor(): budget: expected a share of the time between 0 and 1, found True"),
+        ({"stop_on": "eror"}, "found 'eror'; did you mean `error`?"),
+        ({"bugdet": 0.1}, "monitor(): bugdet: no such argument; did you mean `budget`?"),
+        ({"select": ["AD999"]}, "AD999"),
+        ({"trace": "taken"}, "taken: a file is in the way"),
+        ({"trace": "full"}, "full: a folder that holds something else is in the way"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    arguments: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taken").write_text("mine")
+    Path("full").mkdir()
+    Path("full", "mine").write_text("mine")
+    with pytest.raises(Mistake) as raised:
+        autograd_doctor.monitor(**arguments)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert Path("taken").read_text() == Path("full", "mine").read_text() == "mine"
+
+
+# --------------------------------------------------------------------------------------------------- what it costs
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_chapters_are_paid_for_by_the_time_that_passes() -> None:
+    clock = _Clock()
+    allowance = Allowance(0.01, 0.5, clock)
+    assert allowance.is_paid()
+    allowance.looked_at_step(0.3, 0.2)
+    for _ in range(20):
+        allowance.plain_steps(1, 0.1, 0.0)
+    assert allowance.spent == pytest.approx(0.2), "it took 0.2 seconds more than a plain step"
+    assert not allowance.is_paid()
+    assert allowance.may_hurry()
+    clock.now = 20.1
+    assert allowance.is_paid()
+
+
+@given(st.lists(st.tuples(st.floats(0.001, 2.0), st.floats(0.0, 0.5), st.booleans()), max_size=200))
+def test_what_was_spent_never_falls_and_the_pulse_leaves_half(steps: list[tuple[float, float, bool]]) -> None:
+    clock = _Clock()
+    allowance, spent = Allowance(0.01, 0.5, clock), 0.0
+    for seconds, looked, is_plain in steps:
+        clock.now += seconds + looked
+        if is_plain:
+            allowance.plain_steps(1, seconds + looked, looked)
+        else:
+            allowance.looked_at_step(seconds + looked, looked)
+        assert allowance.spent >= spent - 1e-9
+        spent = allowance.spent
+        assert allowance.earned >= 0.005 * clock.now - 1e-9
+
+
+def test_losses_that_leave_their_course_are_a_surprise_and_noise_is_none() -> None:
+    surprises = Surprises()
+    torch.manual_seed(0)
+    falling = [2.0 * 0.999**step + 0.2 * float(torch.randn(())) for step in range(3000)]
+    assert not any(surprises.add("here", loss) for loss in falling)
+    assert any(surprises.add("here", 9.0) for _ in range(5))
+    assert not any(surprises.add("here", 9.0) for _ in range(50)), "it has got used to it"
+
+
+# ------------------------------------------------------------------------------------------------------- the folder
+
+
+def _about(**facts: Any) -> About:
+    return About(tool="1", target=Target("block", "t.py:1"), process=1, host="h", cwd="/", began=1.0, **facts)
+
+
+def test_a_folder_stays_small_and_keeps_what_tells_most(tmp_path: Path) -> None:
+    folder = rank_folder(tmp_path, 3)
+    folder.begin(_about(rank=3))
+    finding = sick().findings[0]
+    for number in range(1, 101):
+        folder.chapter(number).write_bytes(b"")
+        if number % 10 == 0:
+            folder.write([Found(chapter=number, step=number, at=0.0, told=True, finding=finding)])
+        folder.prune()
+    kept = list(folder.chapters())
+    assert kept[0] == 1
+    assert kept[-4:] == [97, 98, 99, 100]
+    assert {10, 20, 30} <= {*kept}
+    assert len(kept) <= 16
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    folder = rank_folder(tmp_path, 0)
+    folder.begin(_about())
+    folder.write([Found(chapter=1, step=1, at=0.0, told=False, finding=sick().findings[0])] * 2)
+    whole = (folder.path / FINDINGS).read_bytes()
+    (folder.path / FINDINGS).write_bytes(whole[:-30])
+    assert len(list(folder.found())) == 1

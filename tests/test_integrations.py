@@ -272,7 +272,7 @@ def test_a_stop_reaches_the_caller_and_the_next_training_is_another_run(name: st
         TRAINERS[name](monitor, spoiled=True)
     assert stopped.value.finding.code == "AD401"
     first = monitor.monitor
-    assert SPOILED <= first.steps <= SPOILED + 2
+    assert first.steps <= SPOILED + 2
     TRAINERS[name](monitor)
     assert monitor.monitor is not first
     assert (monitor.monitor.steps, monitor.monitor.findings) == (STEPS, [])

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from autograd_doctor.findings import SEVERITIES
 from autograd_doctor.interpreter import lacking_torch
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.monitoring import folder
-from autograd_doctor.monitoring.chapters import as_if_left, dated, rules_for, unsure
+from autograd_doctor.monitoring.chapters import as_if_left, consequences, dated, rules_for, unsure
 from autograd_doctor.monitoring.folder import About, Found, Numbers
 from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.monitoring.summing_up import report_on
@@ -242,6 +242,7 @@ class Monitor:
         self._about: About | None = None
         self._opening: plain.Report | None = None
         self.findings: list[ReportedFinding] = []
+        self._told_in: dict[int, list[str]] = {}
         self.unwatched = ""
         """Why nothing is watched, empty where it is."""
 
@@ -391,6 +392,10 @@ class Monitor:
             ranks=self._ranks,
         )
 
+    def _told_before(self, chapter: int) -> Iterator[str]:
+        """Codes of what was told in earlier chapters."""
+        return (code for number, codes in self._told_in.items() if number < chapter for code in codes)
+
     def _calibrate(self, number: int, report: plain.Report) -> None:
         if number == 1:
             self._opening = report
@@ -404,9 +409,13 @@ class Monitor:
         if looked == "closely":
             self._calibrate(chapter.number, report)
         step, at = chapter.step, CLOCK.time()
-        new = [finding for finding in report.findings if not self._telling.known(finding)]
-        told = [finding for finding in report.findings if self._telling.is_told(finding, step)]
+        told_before = self._told_before(chapter.number)
+        follow = consequences(trace, told_before, self._job.rules, last=self._numbers.latest().loss)
+        findings = [finding for finding in report.findings if finding.code not in follow]
+        new = [finding for finding in findings if not self._telling.known(finding)]
+        told = [finding for finding in findings if self._telling.is_told(finding, step)]
         self.findings += told
+        self._told_in[chapter.number] = [*self._told_in.get(chapter.number, ()), *(finding.code for finding in told)]
         written = [*new, *(finding for finding in told if finding not in new)]
         self._folder.write(
             [Found(chapter=chapter.number, step=step, at=at, told=each in told, finding=each) for each in written]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -12,11 +13,12 @@ from autograd_doctor.events.run import (
     CloseLookEnded,
     InstrumentAttached,
     InstrumentDetached,
+    LightStepsCounted,
     ProgramRaised,
     RecordingStarted,
     RunEnded,
 )
-from autograd_doctor.events.steps import MemoryMeasured
+from autograd_doctor.events.steps import BackwardRan, MemoryMeasured
 from autograd_doctor.plan import Looked
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule
@@ -35,6 +37,22 @@ def rules_for(rules: Sequence[Rule], trace: Trace, looked: Looked) -> list[Rule]
     rules = [rule for rule in rules if not _OF_PULSE.isdisjoint(rule.needs)]
     watching = {event for attached in _to_the_end(trace) for event in attached.emits}
     return [rule for rule in rules if {event.__name__ for event in rule.needs} <= watching]
+
+
+def consequences(
+    trace: Trace, told: Iterable[str], rules: Sequence[Rule], *, last: float | None = None
+) -> frozenset[str]:
+    """Codes of what only follows from what was told before, in a chapter that begins with a spoiled loss.
+
+    last: the loss that was last known, for a chapter that has none yet.
+    """
+    backwards = (event for event in trace.events if isinstance(event, BackwardRan | LightStepsCounted))
+    first = next((event.loss for event in backwards if event.loss is not None), last)
+    if first is None or math.isfinite(first):
+        return frozenset()
+    known = {*told}
+    causes = [rule for rule in rules if rule.code in known and NonFiniteProduced in rule.needs]
+    return frozenset(code for rule in causes for code in (rule.code, *rule.folds))
 
 
 def _to_the_end(trace: Trace) -> Iterable[InstrumentAttached]:

@@ -32,7 +32,7 @@ class Follower:
             known = msgspec.structs.replace(known, loss=known.loss if event.loss is None else event.loss)
         elif isinstance(event, BackwardRan) and event.loss is not None:
             known = msgspec.structs.replace(known, loss=event.loss)
-        elif isinstance(event, LossesFollowed) and event.last is not None:
+        elif isinstance(event, LossesFollowed) and event.last is not None and not event.non_finite:
             known = msgspec.structs.replace(known, loss=event.last)
         elif isinstance(event, MemoryMeasured):
             known = msgspec.structs.replace(known, memory=event.allocated or event.resident)

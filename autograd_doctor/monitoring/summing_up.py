@@ -15,7 +15,7 @@ from autograd_doctor.findings import SEVERITIES, ExitCode
 from autograd_doctor.judging.several_ranks import Part, together
 from autograd_doctor.judging.verdict import faults
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.monitoring.chapters import as_if_left, closely, dated, rules_for, unsure
+from autograd_doctor.monitoring.chapters import as_if_left, closely, consequences, dated, rules_for, unsure
 from autograd_doctor.monitoring.folder import About, Found, Numbers, RankFolder, rank_folders
 from autograd_doctor.monitoring.latest import Follower
 from autograd_doctor.plan import Target
@@ -59,19 +59,27 @@ def is_gone(about: About) -> bool:
 def _of_process(folder: RankFolder, about: About, judge: Judge, rules: Sequence[Rule], fail_on: str) -> Report:
     looks, pulses, steps, seconds = [], [], about.steps, about.seconds
     numbers = Follower()
-    for path in folder.chapters().values():
+    found = list(folder.found())
+    for number, path in folder.chapters().items():
         trace = _load(path)
         whole = as_if_left(trace)
-        looks.append(dated(judge(closely(whole), about.target, None), whole))
-        pulses.append(dated(judge(whole, about.target, rules_for(rules, whole, "pulse")), whole))
+        told = (each.finding.code for each in found if each.told and each.chapter < number)
+        follow = consequences(trace, told, rules)
+        looks.append(_without(dated(judge(closely(whole), about.target, None), whole), follow))
+        pulse = judge(whole, about.target, rules_for(rules, whole, "pulse"))
+        pulses.append(_without(dated(pulse, whole), follow))
         steps = max(steps, *(event.step for event in trace.events[-1:]))
         seconds = about.seconds or _seconds(about, trace)
         for event in trace.events:
             numbers.add(event)
-    report = _summed_up(looks, pulses, list(folder.found()), steps=steps)
+    report = _summed_up(looks, pulses, found, steps=steps)
     report = msgspec.structs.replace(report, run=msgspec.structs.replace(report.run, seconds=seconds))
     report = msgspec.structs.replace(report, notes=[*report.notes, *_last_seen(numbers.latest())])
     return _decided(report, pulses[-1], about, fail_on)
+
+
+def _without(report: Report, codes: frozenset[str]) -> Report:
+    return msgspec.structs.replace(report, findings=[each for each in report.findings if each.code not in codes])
 
 
 def _last_seen(numbers: Numbers) -> Iterator[str]:

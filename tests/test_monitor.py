@@ -278,6 +278,17 @@ def test_mistakes_are_told_in_one_line(
     assert Path("taken").read_text() == Path("full", "mine").read_text() == "mine"
 
 
+@pytest.mark.usefixtures("seams")
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "long_runs.md").read_text(encoding="utf-8")
+    program = page.partition("```python\n")[2].partition("```")[0]
+    program = program.replace("print(doctor)", "doctor.close()\nprint(doctor)")
+    (tmp_path / "page.py").write_text(program)
+    exec(compile(program, str(tmp_path / "page.py"), "exec"), {"__name__": "page"})
+    assert "400 steps, 0 findings, in run.trace, over" in capsys.readouterr().out
+
+
 # --------------------------------------------------------------------------------------------------- what it costs
 
 

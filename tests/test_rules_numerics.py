@@ -10,7 +10,7 @@ from traces import at, backward, built, examined, seen, stepped, steps, updated
 from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced, SumStoodStill
+from autograd_doctor.events.numerics import LossesFollowed, NonFiniteInput, NonFiniteProduced, SumStoodStill
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
 from autograd_doctor.events.steps import BatchDrawn, Cut, NonFiniteGradient, Zeroing
 from autograd_doctor.rules.numerics import (
@@ -57,6 +57,31 @@ def test_birth_is_named_with_operation_ranges_and_rows() -> None:
     assert finding.evidence["rows_of_the_batch"] == "3, 7"
     assert finding.related[0].location == at(8)
     assert "clamp_min" in finding.help
+
+
+def test_a_loss_that_stays_spoiled_is_told_although_nothing_tells_why() -> None:
+    """Of the step in which it began nobody knows the operations, nor does the graph tell."""
+
+    def losses(first: int, backwards: int, *, spoiled: int) -> LossesFollowed:
+        finite = None if spoiled == backwards else 1.0
+        return LossesFollowed(
+            step=first + backwards,
+            location=at(20),
+            first=first,
+            backwards=backwards,
+            opening=finite,
+            last=finite,
+            low=finite,
+            high=finite,
+            non_finite=spoiled,
+        )
+
+    few = [losses(0, 10, spoiled=3), losses(10, 10, spoiled=10), losses(20, 9, spoiled=9)]
+    assert examined(non_finite_forward.RULE, *few) == []
+    (finding,) = examined(non_finite_forward.RULE, *few, losses(29, 10, spoiled=10))
+    assert (finding.location, finding.severity, finding.step_first, finding.step_count) == (at(20), "error", 11, 29)
+    assert finding.message == "the loss is not finite any more: none of the last 29 was"
+    assert examined(non_finite_forward.RULE, *few, losses(29, 10, spoiled=10), losses(39, 10, spoiled=9)) == []
 
 
 def test_nan_that_infinities_of_the_program_became_names_where_these_were_written() -> None:

@@ -106,7 +106,7 @@ def _run_monitored(program: Path, folder: Path) -> int:
     import autograd_doctor
     from autograd_doctor.runner import monitored
 
-    monitored.LEAST_STEPS, monitored.DOUBLED_FROM = 3, 6  # type: ignore[attr-defined]
+    monitored.LEAST_STEPS, monitored.LATER, monitored.DOUBLED_FROM, monitored.REST = 3, 1, 6, 0.0
     with autograd_doctor.monitor(folder / "run.trace", budget=1.0):
         return _run_plainly(program, folder)
 

@@ -206,12 +206,13 @@ def seams() -> Iterator[None]:
     assert (torch.nn.Module.__call__, torch.autograd._engine_run_backward, torch.Tensor.item) == before
 
 
-def _train(steps: int) -> None:
+def _train(steps: int, *, clears: bool = True) -> None:
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in range(steps):
         x = torch.randn(8, 4)
-        optimizer.zero_grad()
+        if clears:
+            optimizer.zero_grad()
         (model(x) - x.sum(1, keepdim=True)).square().mean().backward()
         optimizer.step()
 
@@ -248,6 +249,7 @@ def test_beside_another_one_it_says_why_it_watches_nothing(tmp_path: Path) -> No
     ):
         _train(3)
     assert "another" in repr(second)
+    assert "another" in second.report.exit_reason
     assert block.report.verdict == unjudged().verdict
     assert not (tmp_path / "second").exists()
 
@@ -279,6 +281,36 @@ def test_mistakes_are_told_in_one_line(
 
 
 @pytest.mark.usefixtures("seams")
+def test_a_failure_of_ours_is_said_and_the_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RankFolder, "write", fails)
+    with autograd_doctor.monitor(tmp_path / "run.trace") as watched:
+        _train(200)
+    (said,) = caplog.messages
+    assert said.startswith("the monitor of autograd_doctor has failed, and watches no more: OSError: ")
+    assert 40 <= watched.steps < 200
+    report = watched.report
+    assert (report.verdict, report.exit_code) == ("not-judged", 4)
+    assert "No space left on device" in report.exit_reason
+
+
+@pytest.mark.usefixtures("seams")
+def test_what_a_callback_raises_reaches_the_program(tmp_path: Path) -> None:
+    def stop(finding: object) -> None:
+        raise KeyError(finding)
+
+    with (
+        pytest.raises(KeyError),
+        autograd_doctor.monitor(tmp_path / "run.trace", on_finding=stop, checkpoint=tmp_path / "no" / "kept.pt"),
+    ):
+        _train(200, clears=False)
+
+
+@pytest.mark.usefixtures("seams")
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "long_runs.md").read_text(encoding="utf-8")
@@ -303,14 +335,19 @@ class _Clock:
 def test_chapters_are_paid_for_by_the_time_that_passes() -> None:
     clock = _Clock()
     allowance = Allowance(0.01, 0.5, clock)
-    assert allowance.is_paid()
-    allowance.looked_at_step(0.3, 0.2)
+    allowance.looked_at_step(0.9, 0.7)
     for _ in range(20):
         allowance.plain_steps(1, 0.1, 0.0)
-    assert allowance.spent == pytest.approx(0.2), "it took 0.2 seconds more than a plain step"
+    assert allowance.spent == pytest.approx(0.8), "it took 0.8 seconds more than a plain step"
+    allowance.first_is_over()
+    assert allowance.is_paid(), "the first one is free"
+    allowance.looked_at_step(1.0, 0.7)
     assert not allowance.is_paid()
+    assert not allowance.may_hurry()
+    clock.now = 10.0
     assert allowance.may_hurry()
-    clock.now = 20.1
+    assert not allowance.is_paid()
+    clock.now = 60.0
     assert allowance.is_paid()
 
 
@@ -318,6 +355,7 @@ def test_chapters_are_paid_for_by_the_time_that_passes() -> None:
 def test_what_was_spent_never_falls_and_the_pulse_leaves_half(steps: list[tuple[float, float, bool]]) -> None:
     clock = _Clock()
     allowance, spent = Allowance(0.01, 0.5, clock), 0.0
+    allowance.first_is_over()
     for seconds, looked, is_plain in steps:
         clock.now += seconds + looked
         if is_plain:

@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -211,9 +212,15 @@ class _Telling:
         stops = self._stop_on is not None and _at_least(finding, self._stop_on)
         if self._checkpoint is not None and (stops or (self._stop_on is None and finding.severity == "error")):
             path, self._checkpoint = self._checkpoint, None
-            save(path, {"finding": msgspec.to_builtins(finding)})
-        if self._on_finding is not None:
-            self._on_finding(finding)
+            try:
+                save(path, {"finding": msgspec.to_builtins(finding)})
+            except (OSError, RuntimeError) as error:  # torch tells of a folder that is missing by the latter
+                LOG.warning("no checkpoint was written: %s: %s", path, error)
+        try:
+            if self._on_finding is not None:
+                self._on_finding(finding)
+        except BaseException as error:  # the program's own: raised where it trains, and no failure of ours
+            return error
         return TrainingStopped(finding) if stops else None
 
 
@@ -242,6 +249,7 @@ class Monitor:
         self._about: About | None = None
         self._opening: plain.Report | None = None
         self.findings: list[ReportedFinding] = []
+        self._failure = ""
         self._told_in: dict[int, list[str]] = {}
         self.unwatched = ""
         """Why nothing is watched, empty where it is."""
@@ -282,8 +290,11 @@ class Monitor:
     @property
     def report(self) -> Report:
         """What was seen so far, chapters that are over included."""
+        if self.unwatched:
+            nothing = self._job.judged(Trace(()), self._target)
+            return Report.of(msgspec.structs.replace(nothing, exit_reason=self.unwatched))
         report = report_on(self._path, self._job.judged, self._job.rules, fail_on=self._job.fail_on)
-        return Report.of(msgspec.structs.replace(report, exit_reason=self.unwatched or report.exit_reason))
+        return Report.of(report)
 
     def __repr__(self) -> str:
         if self.unwatched:
@@ -343,7 +354,7 @@ class Monitor:
             self._folder.begin(self._about)
         except OSError as error:
             raise Mistake(f"monitor(): {self._path}: cannot be written: {error.strerror}") from None
-        monitored = Monitored(Judges(self._plan, self._numbers.add, self._judged), self._allowance)
+        monitored = Monitored(Judges(self._plan, self._numbers.add, self._judged, self._failed), self._allowance)
         self._monitored = monitored
         monitored.begin()
         atexit.register(self._at_exit)
@@ -359,16 +370,24 @@ class Monitor:
         try:
             if self._monitored is not None:
                 self._monitored.end(None if isinstance(error, TrainingStopped) else error)  # that is no crash
-            self._say_ended(self._about, error)
+            with suppress(OSError):  # of a disk that is full was told before
+                self._say_ended(self._about, error)
         finally:
             under_way.release()
 
+    def _failed(self, error: Exception) -> None:
+        """The training goes on, and nobody watches it."""
+        self._failure = f"{type(error).__name__}: {error}"
+        LOG.warning("the monitor of autograd_doctor has failed, and watches no more: %s", self._failure)
+
     def _say_ended(self, about: About, error: BaseException | None) -> None:
         now = CLOCK.time()
+        how = f"{type(error).__name__} was raised" if error is not None else "it was over"
         self._about = msgspec.structs.replace(
             about,
             ended=now,
-            how=f"{type(error).__name__} was raised" if error is not None else "it was over",
+            how=how,
+            failure=self._failure,
             steps=self.steps,
             seconds=round(now - about.began, 3),
             spent=round(self.spent, 3),

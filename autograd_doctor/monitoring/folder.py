@@ -38,7 +38,8 @@ class Numbers(Struct, frozen=True, kw_only=True):
 class About(Struct, frozen=True, kw_only=True):
     """Who records what, and in which working folder: a process of a run.
 
-    began, ended: seconds since 1970; it has not ended, or was killed, where `ended` is 0. how: in a word. spent: the
+    began, ended: seconds since 1970; it has not ended, or was killed, where `ended` is 0. how: in a word. failure: of
+    the monitor's own, since when nothing was watched. spent: the
     seconds that monitoring has taken.
     """
 
@@ -53,6 +54,7 @@ class About(Struct, frozen=True, kw_only=True):
     budget: float = 0.0
     ended: float = 0.0
     how: str = ""
+    failure: str = ""
     steps: int = 0
     seconds: float = 0.0
     spent: float = 0.0

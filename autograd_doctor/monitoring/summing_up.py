@@ -153,6 +153,9 @@ def _decided(report: Report, last: Report, about: About, fail_on: str) -> Report
             report, run=msgspec.structs.replace(report.run, stopped_by="killed", program_exit=None)
         )
         decision = decision or ("program-failed", ExitCode.PROGRAM_FAILED, said)
+    elif about.failure:
+        said = f"the monitor failed after {plural(report.run.steps, 'step')}: {about.failure}"
+        decision = decision or ("not-judged", ExitCode.NOT_JUDGED, said)
     elif last.verdict in ("program-failed", "interrupted"):
         decision = decision or (last.verdict, ExitCode(last.exit_code), last.exit_reason)
     if decision is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from statistics import median
@@ -9,6 +10,9 @@ from statistics import median
 _ENOUGH = 20
 _KEPT = 200
 """Steps of which only the pulse was taken, by which a plain one is told: the latest, as a run may become slower."""
+_SOON = 5.0
+_EARLY = 0.4
+"""Of the advance, for each time that a run has become twice as long, beginning with so many seconds."""
 _MOST_UNSEEN = 3.0
 """Times that a step under a function mode, which each operation goes through, may take as long as the looks in it:
 beyond, it was slow by itself, as when it evaluates or waits for data. `benchmarks/monitor.py` measures it."""
@@ -17,11 +21,12 @@ beyond, it was slow by itself, as when it evaluates or waits for data. `benchmar
 class Allowance:
     """Seconds spent on looking closely, and whether there is more to spend.
 
-    A chapter may begin when all earlier ones are paid for; for news, a little earlier. share: of the time of the run,
-    for chapters and the pulse together, of which chapters get half in any case. advance: seconds that may be spent
-    before they are earned.
+    A chapter may begin when all earlier ones but the first are paid for; for news, a little earlier. share: of the time
+    of the run, for chapters and the pulse together, of which chapters get half in any case. advance: seconds that may
+    be spent before they are earned, for news, and for each time that the run has become twice as long: what is wrong
+    mostly shows early.
 
-    spent: seconds on chapters. pulse: seconds on all other steps, which are looked at whatever that takes.
+    pulse: seconds on all steps outside of chapters, which are looked at whatever that takes.
     """
 
     def __init__(self, share: float, advance: float, clock: Callable[[], float]) -> None:
@@ -33,29 +38,41 @@ class Allowance:
         self._plain: deque[float] = deque(maxlen=_KEPT)
         self._unsettled: list[tuple[float, float]] = []
         self._spent = 0.0
+        self._first = 0.0
+        self._is_first = True
 
     @property
     def spent(self) -> float:
-        """Steps that were looked at before it was known how long a plain one takes count with their looks."""
-        return self._spent + sum(looked for _, looked in self._unsettled)
+        """Seconds on chapters. Steps that were looked at before it was known how long a plain one takes count with
+        their looks."""
+        return self._first + self._spent + sum(looked for _, looked in self._unsettled)
 
     @property
     def earned(self) -> float:
         """Seconds, for chapters."""
-        all_in_all = self._share * (self._clock() - self._began)
-        return all_in_all - min(self.pulse, all_in_all / 2)
+        passed = self._clock() - self._began
+        all_in_all = self._share * passed
+        early = _EARLY * self._advance * math.log2(1 + passed / _SOON)
+        return early + all_in_all - min(self.pulse, all_in_all / 2)
 
     def is_paid(self) -> bool:
         """Whether a chapter may begin."""
-        return self.spent <= self.earned
+        return self._spent <= self.earned
 
     def may_hurry(self) -> bool:
         """Whether one may begin for something new."""
-        return self.spent <= self.earned + self._advance
+        return self._spent <= self.earned + self._advance
+
+    def first_is_over(self) -> None:
+        """What is spent from now on is to be paid for."""
+        self._is_first = False
 
     def spend(self, seconds: float) -> None:
         """On what is not part of a step."""
-        self._spent += seconds
+        if self._is_first:
+            self._first += seconds
+        else:
+            self._spent += seconds
 
     def plain_steps(self, steps: int, seconds: float, looked: float) -> None:
         """So many steps took so long, of which taking the pulse has taken so much."""
@@ -63,13 +80,13 @@ class Allowance:
         self._plain.append((seconds - looked) / max(steps, 1))
         if self._unsettled and len(self._plain) >= _ENOUGH:
             plain = median(self._plain)
-            self._spent += sum(_cost(took, spent, plain) for took, spent in self._unsettled)
+            self._first += sum(_cost(took, spent, plain) for took, spent in self._unsettled)
             self._unsettled.clear()
 
     def looked_at_step(self, seconds: float, looked: float) -> None:
         """The same of one that was looked at: its operations went through our hands as well."""
         if len(self._plain) >= _ENOUGH:
-            self._spent += _cost(seconds, looked, median(self._plain))
+            self.spend(_cost(seconds, looked, median(self._plain)))
         else:
             self._unsettled.append((seconds, looked))
 

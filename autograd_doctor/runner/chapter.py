@@ -51,6 +51,7 @@ class Chapter:
         self._recorder = Recorder(plan)
         self._record = record
         self._began = CLOCK.monotonic()
+        self._trained: diagnostic_checkpoint.Trained | None = None
         self._connected: list[tuple[Signal[Any], Callable[..., None]]] = []
         self.session = Session(self._write)
         self._cells = CellsTold(self.session)
@@ -111,7 +112,9 @@ class Chapter:
 
     def save(self, path: Path, about: dict[str, Any]) -> None:
         """Write a checkpoint of what is trained, with what there is to say of it. Raises `OSError`."""
-        diagnostic_checkpoint.write(path, self.session, {"step": self.session.step, **about})
+        what = self._trained or diagnostic_checkpoint.trained(self.session)
+        with self.session.signals.guard.looking():
+            diagnostic_checkpoint.write(path, what, {"step": self.session.step, **about})
 
     def end(self, reason: Reason, code: int, error: BaseException | None = None) -> None:
         """Take everything out again, and end the recording. error: what the program died of."""
@@ -120,6 +123,7 @@ class Chapter:
         for signal, handle in self._connected:
             signal.disconnect(handle)
         self._connected.clear()
+        self._trained = diagnostic_checkpoint.trained(self.session)
         self.session.close()
         self._cells.tell()
         seconds = round(CLOCK.monotonic() - self._began, 3)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch import nn
+from torch.optim import Optimizer
 
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.instruments.spine.modules import Modules
@@ -14,18 +16,28 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.reading.variable_names import variable_name
 
 
-def write(path: Path, session: Session, about: dict[str, Any]) -> None:
-    """Write the states of models and optimizers under the program's names, and what there is to say. Raises `OSError`.
+class Trained(NamedTuple):
+    """What is trained, under the program's names: models that no other one holds, and optimizers."""
 
-    Modules that others hold are in the states of these.
-    """
+    models: dict[str, nn.Module]
+    optimizers: dict[str, Optimizer]
+
+
+def trained(session: Session) -> Trained:
+    """What the instruments of a session know."""
     with session.signals.guard.looking():
-        states = {"models": dict(_models(session)), "optimizers": dict(_optimizers(session))}
-        # Whoever has replaced `torch.save`, as a polite check does, has not meant this file.
-        torch.serialization.save({**about, **states}, path)
+        return Trained(dict(_models(session)), dict(_optimizers(session)))
 
 
-def _models(session: Session) -> Iterator[tuple[str, dict[str, Any]]]:
+def write(path: Path, what: Trained, about: dict[str, Any]) -> None:
+    """Write their states, and what there is to say. Raises `OSError`."""
+    models = {name: model.state_dict() for name, model in what.models.items()}
+    optimizers = {name: optimizer.state_dict() for name, optimizer in what.optimizers.items()}
+    # Whoever has replaced `torch.save`, as a polite check does, has not meant this file.
+    torch.serialization.save({**about, "models": models, "optimizers": optimizers}, path)
+
+
+def _models(session: Session) -> Iterator[tuple[str, nn.Module]]:
     known = session.find(Modules)
     if known is None:
         return
@@ -33,10 +45,10 @@ def _models(session: Session) -> Iterator[tuple[str, dict[str, Any]]]:
     held = {id(inner) for module in living.values() for inner in module.modules() if inner is not module}
     for number, module in living.items():
         if id(module) not in held:
-            yield known.name_of(number) or f"{type(module).__name__}-{number}", module.state_dict()
+            yield known.name_of(number) or f"{type(module).__name__}-{number}", module
 
 
-def _optimizers(session: Session) -> Iterator[tuple[str, dict[str, Any]]]:
+def _optimizers(session: Session) -> Iterator[tuple[str, Optimizer]]:
     known = session.find(Optimizers)
     for number, optimizer in known.living() if known is not None else ():
-        yield variable_name(optimizer) or f"{type(optimizer).__name__}-{number}", optimizer.state_dict()
+        yield variable_name(optimizer) or f"{type(optimizer).__name__}-{number}", optimizer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from threading import get_ident
@@ -26,21 +27,28 @@ from autograd_doctor.signals.modules import ModuleCall, TrainCall
 
 LEAST_STEPS = 40
 """Steps of a chapter that are watched as in a check: ten of each phase in full, and as many that are compared."""
+LATER = 5
+"""Times as many steps from the third chapter on, nearly all of them light: what goes wrong once in an epoch, and in
+each, shows in several of them."""
 MOST_STEPS = 300
 """Where something is new all the time, the chapter rests all the same."""
 DOUBLED_FROM = 1000
+REST = 20.0
+"""Steps from which on a run is looked at each time that it has become twice as long, and seconds between chapters that
+come for no such reason, nor for news: what may be spent in advance is to last for the run of minutes."""
 
 
 class Judges(NamedTuple):
     """What is done with a chapter, outside of torch's calls; it returns what is to be raised in the program.
 
     plan: of a chapter, by its number and the steps before. recorded: each event as it is recorded. judged: what was
-    recorded so far.
+    recorded so far. failed: a mistake of ours, or a disk that is full; nothing is watched any more.
     """
 
     plan: Callable[[int, int], Plan]
     recorded: Callable[[Event], None]
     judged: Callable[[Chapter, Looked], BaseException | None]
+    failed: Callable[[Exception], None]
 
 
 class Monitored:
@@ -62,7 +70,7 @@ class Monitored:
         self._thread = get_ident()
         self._is_turning = self._waits = False
         self._urgent = False
-        self._stepped_at = self._quiet_at = 0.0
+        self._stepped_at = self._quiet_at = self._settled_at = 0.0
 
     @property
     def steps(self) -> int:
@@ -86,8 +94,11 @@ class Monitored:
         self._counted = chapter.step
         reason, code = ending(error)
         is_crash = error is not None and reason == "raised"
-        chapter.end(reason, code, error if is_crash else None)
-        self._judges.judged(chapter, "pulse" if chapter.settled else "closely")
+        try:
+            chapter.end(reason, code, error if is_crash else None)
+            self._judges.judged(chapter, "pulse" if chapter.settled else "closely")
+        except Exception as failure:
+            self._judges.failed(failure)
 
     # ------------------------------------------------------------------------------------------------------- chapters
 
@@ -127,19 +138,37 @@ class Monitored:
             return
         began = CLOCK.perf_counter()
         self._is_turning = False
-        chapter.ignore(self._at_a_turn)
-        if not chapter.settled:
-            chapter.settle(self._news)
-            stop = self._judges.judged(chapter, "closely")
-        else:
-            optimizers = chapter.optimizers()
-            chapter.end("steps", 0)
-            stop = self._judges.judged(chapter, "pulse")
-            self._open(chapter.number + 1, chapter.session.step, optimizers)
+        try:
+            chapter.ignore(self._at_a_turn)
+            stop = self._turned(chapter)
+        except Exception as failure:
+            self._give_up(chapter, failure)
+            return
         self._allowance.spend(CLOCK.perf_counter() - began)
+        self._allowance.first_is_over()
         self._begin_step()
         if stop is not None:
             raise stop
+
+    def _turned(self, chapter: Chapter) -> BaseException | None:
+        if not chapter.settled:
+            chapter.settle(self._news)
+            self._settled_at = CLOCK.monotonic()
+            return self._judges.judged(chapter, "closely")
+        optimizers = chapter.optimizers()
+        chapter.end("steps", 0)
+        stop = self._judges.judged(chapter, "pulse")
+        self._open(chapter.number + 1, chapter.step, optimizers)
+        return stop
+
+    def _give_up(self, chapter: Chapter, failure: Exception) -> None:
+        """The program goes on without us: whatever fails of ours is no failure of its own."""
+        opened, self._chapter, self._counted = self._chapter, None, chapter.step
+        for each in (chapter, opened):
+            if each is not None:
+                with contextlib.suppress(Exception):  # the first failure is told
+                    each.end("steps", 0)
+        self._judges.failed(failure)
 
     # ---------------------------------------------------------------------------------------------------------- steps
 
@@ -166,18 +195,21 @@ class Monitored:
         self._begin_step()
 
     def _is_due(self, chapter: Chapter, steps: int) -> bool:
-        """Short runs are looked at now and then, too: in advance, each time that their steps have doubled.
+        """Each time that its steps have doubled a run is looked at, in advance if need be; beyond, as it is paid for.
 
         The second chapter comes soon: what it finds, and the first does not, is not to be trusted (`chapters.unsure`).
         """
         least = 2 * LEAST_STEPS if chapter.number == 1 else DOUBLED_FROM
-        has_doubled = steps >= max(least, 2 * chapter.first)
-        return self._allowance.is_paid() or (has_doubled and self._allowance.may_hurry())
+        if steps >= max(least, 2 * chapter.first):
+            return self._allowance.may_hurry()
+        has_rested = CLOCK.monotonic() >= self._settled_at + REST
+        return has_rested and self._allowance.is_paid()
 
     @staticmethod
     def _has_seen_enough(chapter: Chapter, steps: int) -> bool:
         detail = chapter.session.find(Detail)
-        return steps >= MOST_STEPS or (steps >= LEAST_STEPS and not (detail is not None and detail.full))
+        least = LEAST_STEPS if chapter.number <= 2 else LATER * LEAST_STEPS
+        return steps >= MOST_STEPS or (steps >= least and not (detail is not None and detail.full))
 
     # ----------------------------------------------------------------------------------------------------------- news
 
@@ -210,7 +242,13 @@ class Monitored:
 
     def _judge_now(self) -> None:
         self._urgent = False
-        if self._chapter is not None:
-            stop = self._judges.judged(self._chapter, "urgent")
-            if stop is not None:
-                raise stop
+        chapter = self._chapter
+        if chapter is None:
+            return
+        try:
+            stop = self._judges.judged(chapter, "urgent")
+        except Exception as failure:
+            self._give_up(chapter, failure)
+            return
+        if stop is not None:
+            raise stop

@@ -21,10 +21,10 @@ beyond, it was slow by itself, as when it evaluates or waits for data. `benchmar
 class Allowance:
     """Seconds spent on looking closely, and whether there is more to spend.
 
-    A chapter may begin when all earlier ones but the first are paid for; for news, a little earlier. share: of the time
-    of the run, for chapters and the pulse together, of which chapters get half in any case. advance: seconds that may
-    be spent before they are earned, for news, and for each time that the run has become twice as long: what is wrong
-    mostly shows early.
+    A chapter may begin when all earlier ones are paid for; for news, a little earlier. share: of the time of the run,
+    for chapters and the pulse together, of which chapters get half in any case. advance: seconds that may be spent
+    before they are earned, for news; a part of it also for each time that a short run has become twice as long, which
+    need not wait until its first chapter is paid for: what is wrong mostly shows early.
 
     pulse: seconds on all steps outside of chapters, which are looked at whatever that takes.
     """
@@ -53,7 +53,7 @@ class Allowance:
         passed = self._clock() - self._began
         all_in_all = self._share * passed
         early = _EARLY * self._advance * math.log2(1 + passed / _SOON)
-        return early + all_in_all - min(self.pulse, all_in_all / 2)
+        return max(early, all_in_all - min(self.pulse, all_in_all / 2) - self._first)
 
     def is_paid(self) -> bool:
         """Whether a chapter may begin."""

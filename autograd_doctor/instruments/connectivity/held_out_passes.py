@@ -32,7 +32,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 _SCORES = frozenset(CATALOGUE) | COMPARISONS | DIFFERENCES
-_ROWS = 64
+_ROWS = 16
 """Of a batch, the first, which stand for all of it."""
 _IN_A_ROW = 3
 """Batches that were trained on without a new sample: by then training has begun anew."""

@@ -15,7 +15,7 @@ _EARLY = 0.4
 """Of the advance, for each time that a run has become twice as long, beginning with so many seconds."""
 _MOST_UNSEEN = 3.0
 """Times that a step under a function mode, which each operation goes through, may take as long as the looks in it:
-beyond, it was slow by itself, as when it evaluates or waits for data. `benchmarks/monitor.py` measures it."""
+beyond, it was slow by itself, as when it evaluates or waits for data. Chosen."""
 
 
 class Allowance:

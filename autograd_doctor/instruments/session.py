@@ -49,6 +49,13 @@ def _is_defined_in(value: object, module: str) -> bool:
 def needed_for(events: Iterable[str]) -> list[type[Instrument]]:
     """The instruments that state events of these names, and all that those read: the read before their readers."""
     wanted = set(events)
+    return _with_required(
+        kind for kind in all_instruments() if wanted.intersection(event.__name__ for event in kind.emits)
+    )
+
+
+def _with_required(kinds: Iterable[type[Instrument]]) -> list[type[Instrument]]:
+    """These and all that they read: the read before their readers."""
     ordered: list[type[Instrument]] = []
 
     def add(kind: type[Instrument]) -> None:
@@ -57,17 +64,9 @@ def needed_for(events: Iterable[str]) -> list[type[Instrument]]:
                 add(required)
             ordered.append(kind)
 
-    for kind in all_instruments():
-        if wanted.intersection(event.__name__ for event in kind.emits):
-            add(kind)
+    for kind in kinds:
+        add(kind)
     return ordered
-
-
-def _add_with_requirements(kind: type[Instrument], found: set[type[Instrument]]) -> None:
-    if kind not in found:
-        found.add(kind)
-        for required in requirements(kind).values():
-            _add_with_requirements(required, found)
 
 
 class Session:
@@ -119,9 +118,7 @@ class Session:
 
     def keep(self, kinds: Iterable[type[Instrument]]) -> None:
         """Let all but these, and those that they read, say what is left, and take them out of torch."""
-        kept: set[type[Instrument]] = set()
-        for kind in kinds:
-            _add_with_requirements(kind, kept)
+        kept = set(_with_required(kinds))
         over = [each for kind, each in self._instruments.items() if kind not in kept]
         for instrument in over:
             with self.signals.guard.looking():

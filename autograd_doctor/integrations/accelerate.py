@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any
-
 from accelerate.tracking import GeneralTracker
 
 from autograd_doctor.api.monitoring import Monitor
-from autograd_doctor.integrations.trainings import Trainings
-from autograd_doctor.report import ReportedFinding
+from autograd_doctor.integrations.trainings import Monitoring
 
 if not hasattr(GeneralTracker, "start"):
     raise ImportError("autograd_doctor.integrations.accelerate: trackers of this accelerate have no `start`; update it")
 
 
-class DoctorMonitor(GeneralTracker):  # type: ignore[misc]
+class DoctorMonitor(Monitoring, GeneralTracker):  # type: ignore[misc]
     """Monitors from `init_trackers()` to `end_training()`. Takes what `monitor` takes.
 
     A tracker is given what others log, and has no way to add to it: log `metrics()` with your own numbers. Accelerate
@@ -27,24 +22,6 @@ class DoctorMonitor(GeneralTracker):  # type: ignore[misc]
     name = "doctor"
     requires_logging_directory = False
     main_process_only = False
-
-    def __init__(
-        self,
-        trace: str | os.PathLike[str] = "run.trace",
-        *,
-        budget: float = 0.01,
-        on_finding: Callable[[ReportedFinding], object] | None = None,
-        stop_on: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        **settings: Any,
-    ) -> None:
-        self._trainings = Trainings(trace, budget, on_finding, stop_on, checkpoint, settings)
-        super().__init__()
-
-    @property
-    def monitor(self) -> Monitor | None:
-        """Of the training that goes on, else of the last one in this process."""
-        return self._trainings.monitor
 
     @property
     def tracker(self) -> Monitor | None:

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any
-
 from ignite.engine import Engine, Events
 
-from autograd_doctor.api.monitoring import Monitor
-from autograd_doctor.integrations.trainings import Trainings
-from autograd_doctor.report import ReportedFinding
+from autograd_doctor.integrations.trainings import Monitoring
 
 
-class DoctorMonitor:
+class DoctorMonitor(Monitoring):
     """Monitors each run of the engine that trains. Takes what `monitor` takes.
 
     The numbers of `Monitor.metrics` are in `engine.state.metrics` after each iteration, from where Ignite's loggers
     take them: attach it before them. With `stop_on`, `TrainingStopped` passes through `run()` as any exception of the
     training does.
     """
-
-    def __init__(
-        self,
-        trace: str | os.PathLike[str] = "run.trace",
-        *,
-        budget: float = 0.01,
-        on_finding: Callable[[ReportedFinding], object] | None = None,
-        stop_on: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        **settings: Any,
-    ) -> None:
-        self._trainings = Trainings(trace, budget, on_finding, stop_on, checkpoint, settings)
-
-    @property
-    def monitor(self) -> Monitor | None:
-        """Of the training that goes on, else of the last one in this process."""
-        return self._trainings.monitor
 
     def attach(self, engine: Engine) -> None:
         """Watch the runs of this engine."""

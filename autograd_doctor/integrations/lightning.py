@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from autograd_doctor.api.monitoring import Monitor
-from autograd_doctor.integrations.trainings import Trainings
-from autograd_doctor.report import ReportedFinding
+from autograd_doctor.integrations.trainings import Monitoring
 
 _IS_LOADED_ALONE = "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules
 if not _IS_LOADED_ALONE and (find_spec("lightning") or not find_spec("pytorch_lightning")):
@@ -19,30 +15,13 @@ else:
     from pytorch_lightning import Callback, LightningModule, Trainer  # type: ignore[assignment]
 
 
-class DoctorMonitor(Callback):
+class DoctorMonitor(Monitoring, Callback):
     """Monitors each `fit`, from its setup to its teardown or to what it raises. Takes what `monitor` takes.
 
     The numbers of `Monitor.metrics` go to all loggers of the trainer, every `log_every_n_steps`; what is known only of
     steps that were looked at, once for each look. With `stop_on`, `TrainingStopped` passes through `fit` as any
     exception of the training does: hooks for exceptions run, and loggers close as failed.
     """
-
-    def __init__(
-        self,
-        trace: str | os.PathLike[str] = "run.trace",
-        *,
-        budget: float = 0.01,
-        on_finding: Callable[[ReportedFinding], object] | None = None,
-        stop_on: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        **settings: Any,
-    ) -> None:
-        self._trainings = Trainings(trace, budget, on_finding, stop_on, checkpoint, settings)
-
-    @property
-    def monitor(self) -> Monitor | None:
-        """Of the training that goes on, else of the last one in this process."""
-        return self._trainings.monitor
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Each rank comes here in the process in which it trains."""

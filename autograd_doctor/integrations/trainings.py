@@ -76,3 +76,25 @@ class Trainings:
             return metrics
         self._looked = looked
         return {**metrics, **looked}
+
+
+class Monitoring:
+    """What a framework is given, under its own base class. Takes what `monitor` takes."""
+
+    def __init__(
+        self,
+        trace: str | os.PathLike[str] = "run.trace",
+        *,
+        budget: float = 0.01,
+        on_finding: Callable[[ReportedFinding], object] | None = None,
+        stop_on: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        **settings: Any,
+    ) -> None:
+        self._trainings = Trainings(trace, budget, on_finding, stop_on, checkpoint, settings)
+        super().__init__()
+
+    @property
+    def monitor(self) -> Monitor | None:
+        """Of the training that goes on, else of the last one in this process."""
+        return self._trainings.monitor

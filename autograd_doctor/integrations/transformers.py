@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import CallbackHandler
 
-from autograd_doctor.api.monitoring import Monitor
-from autograd_doctor.integrations.trainings import Trainings
-from autograd_doctor.report import ReportedFinding
+from autograd_doctor.integrations.trainings import Monitoring
 
 
-class DoctorMonitor(TrainerCallback):
+class DoctorMonitor(Monitoring, TrainerCallback):
     """Monitors each `train()`. Takes what `monitor` takes.
 
     The numbers of `Monitor.metrics` stand in the logs that the Trainer writes every `logging_steps`, and in
@@ -27,23 +23,6 @@ class DoctorMonitor(TrainerCallback):
     A Trainer tells its callbacks of no exception. The monitor is over with the process then, with the next `train()`,
     or with `DoctorMonitor.monitor.close()`.
     """
-
-    def __init__(
-        self,
-        trace: str | os.PathLike[str] = "run.trace",
-        *,
-        budget: float = 0.01,
-        on_finding: Callable[[ReportedFinding], object] | None = None,
-        stop_on: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        **settings: Any,
-    ) -> None:
-        self._trainings = Trainings(trace, budget, on_finding, stop_on, checkpoint, settings)
-
-    @property
-    def monitor(self) -> Monitor | None:
-        """Of the training that goes on, else of the last one in this process."""
-        return self._trainings.monitor
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

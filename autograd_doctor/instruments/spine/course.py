@@ -93,13 +93,7 @@ class Course(Instrument):
 
     def step_passed(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped, of which nobody hears."""
-        number = id(optimizer)
-        if self._backward_since_step or number in self._stepped_since_backward:
-            self._stepped_since_backward = {number}
-            self._backward_since_step = False
-            self.steps += 1
-        else:
-            self._stepped_since_backward.add(number)
+        self.steps += self._begins_step(id(optimizer))
 
     def loss_seen(self, value: float | None) -> None:
         """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number, or one on
@@ -146,17 +140,20 @@ class Course(Instrument):
         self.rebinds = True
         self._updated(None)
 
-    def _updated(self, optimizer: int | None) -> None:
-        """Count a step.
-
-        Optimizers that step one after the other on the same backwards take one step together; one that steps again
-        without a new backward starts another. Steps inside a backward are counted when it ends.
-        """
+    def _begins_step(self, optimizer: int | None) -> bool:
+        """Optimizers that step one after the other on the same backwards take one step together; one that steps again
+        without a new backward starts another."""
         if not self._backward_since_step and optimizer not in self._stepped_since_backward:
             self._stepped_since_backward.add(optimizer)
-            return
+            return False
         self._stepped_since_backward = {optimizer}
         self._backward_since_step = False
+        return True
+
+    def _updated(self, optimizer: int | None) -> None:
+        """Count a step; one inside a backward is counted when it ends."""
+        if not self._begins_step(optimizer):
+            return
         if self.running is None:
             self._count_step()
         else:

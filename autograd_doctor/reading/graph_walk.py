@@ -182,9 +182,10 @@ class BadGradient(NamedTuple):
 class GradientWatch:
     """Hooks on every node of a walk: the first non-finite gradient, and gradients that become zero.
 
-    One norm per gradient tells both. Hooks are removed after the backward. magnitudes: for each node, by its key, the
-    2-norms of the gradients that it passed on, in the order of its `next_functions`. zero_factors: how many tensors a
-    node that passed on zeros had multiplied, where all of these are zero; not known on an accelerator.
+    One norm per gradient tells both. Hooks are removed after the backward. What lies on an accelerator is known once
+    `settle` is given the values of `parts`. magnitudes: for each node, by its key, the 2-norms of the gradients that it
+    passed on, in the order of its `next_functions`. zero_factors: how many tensors a node that passed on zeros had
+    multiplied, where all of these are zero; not known on an accelerator.
     """
 
     def __init__(self, walk: GraphWalk, *, looking: Look, made_of: Callable[[torch.Tensor], Provenance | None]) -> None:
@@ -215,7 +216,11 @@ class GradientWatch:
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        self._settle()
+
+    @property
+    def parts(self) -> list[torch.Tensor]:
+        """Norm and largest absolute value of each gradient that was left on an accelerator."""
+        return [each for look in self._waiting for each in (*look.gradients, *look.arrived) if each is not None]
 
     def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
         looking, magnitudes = self._looking, self.magnitudes
@@ -271,10 +276,10 @@ class GradientWatch:
         before = [_left_there(gradient) for gradient in arrived] if matters else []
         self._waiting.append(_Waiting(key, node, [_left_there(gradient) for gradient in given], by_range, hook, before))
 
-    def _settle(self) -> None:
+    def settle(self, values: Sequence[torch.Tensor]) -> None:
+        """Judge what was put off, by the values of all parts."""
         waiting, self._waiting = self._waiting, []
-        left = [[each for each in (*look.gradients, *look.arrived) if each is not None] for look in waiting]
-        numbers = iter(read_together([each for look in left for each in look]))
+        numbers = iter(read_together(values))
         for look in waiting:
             found, before = (
                 [0.0 if each is None else _told_by(*next(numbers)) for each in gradients]

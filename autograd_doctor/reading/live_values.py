@@ -14,7 +14,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.subclasses import version_of
-from autograd_doctor.reading.tensor_facts import read_together, readable
+from autograd_doctor.reading.tensor_facts import copy_at_home, read_together, readable
 from autograd_doctor.tape import Kind, Op, Value
 
 _MOST_READ = 2**20
@@ -58,10 +58,12 @@ class LiveValue(Value):
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """An accelerator is waited for, once."""
+        """An accelerator is waited for, once, and not at all where others have had the value brought home."""
         if self.extremes is None:
             return None
-        self.extremes = self.extremes.cpu()
+        tensor = self.tensor
+        known = copy_at_home(tensor) if tensor is not None and version_of(tensor) == self.version else None
+        self.extremes = self.extremes.cpu() if known is None else _extremes(known)
         low, high = self.extremes.tolist()
         return low, high
 
@@ -71,7 +73,11 @@ class LiveValue(Value):
         if tensor is None or self.extremes is not None or not 0 < self.count <= _MOST_READ:
             return
         if version_of(tensor) == self.version and readable(tensor) and not tensor.requires_grad:
-            self.extremes = torch.stack(torch.aminmax(tensor.float()))
+            self.extremes = _extremes(tensor)
+
+
+def _extremes(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.stack(torch.aminmax(tensor.float()))
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -120,17 +120,32 @@ def at_home(tensor: torch.Tensor) -> torch.Tensor:
     may write to it."""
     if not is_remote(tensor):
         return tensor
-    known = _AT_HOME.get(tensor)
-    if known is not None and known[0] == version_of(tensor):
-        return known[1]
+    known = copy_at_home(tensor)
+    if known is not None:
+        return known
     copy = tensor.detach().cpu()
     came_home(tensor, copy)
     return copy
 
 
+def copy_at_home(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The copy that somebody else has asked for in this step, and that is still the same."""
+    known = _AT_HOME.get(tensor)
+    return known[1] if known is not None and known[0] == version_of(tensor) else None
+
+
 def near(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor, brought home where it is small and can be read: others look at it as well."""
-    return at_home(tensor) if tensor.numel() <= _MOST_AT_HOME and readable(tensor) else tensor
+    return at_home(tensor) if _is_small(tensor) else tensor
+
+
+def comes_home(tensor: torch.Tensor) -> bool:
+    """Whether its values may be sent for: it is small and dense, and of no class of its own."""
+    return _is_small(tensor) and tensor.layout is torch.strided and not dispatches(tensor)
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    return 0 < tensor.numel() <= _MOST_AT_HOME and readable(tensor)
 
 
 def came_home(tensor: torch.Tensor, copy: torch.Tensor) -> None:

@@ -269,7 +269,7 @@ def test_what_spoiled_gradients_that_were_written_is_sent_on():
     with inventing(BackwardRuns) as run:
         heard = run.heard(run.find(BackwardRuns).spoiled)
         run.ran_backward(spoiled(run, a))
-        assert [node.name() for node in heard] == ["SqrtBackward0"]
+        assert [each.node.name() for each in heard] == ["SqrtBackward0"]
         a.grad = None
         with run.backward(loss := spoiled(run, a)):
             loss.backward()

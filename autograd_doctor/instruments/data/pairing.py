@@ -104,6 +104,7 @@ class Pairing(Instrument):
         self._modules: set[int] = set()
         self._inputs_of = self._together_in = -1
         self._losses: dict[Place | None, _Loss] = {}
+        self._differed: set[Place | None] = set()
         self._row_orders = RowOrders()
 
     def connect(self, signals: Signals) -> None:
@@ -182,13 +183,19 @@ class Pairing(Instrument):
         one_sided = self._permuted_on_one_side(goal) or self._drawn_apart(target, goal)
         if one_sided is None and not rows and self._are_aligned(goal):
             self._loss(operation, target).together |= self._modules
-        if not (rows or one_sided) or len(set(row_keys(target, waits=True) or [])) < 2:  # equal ones have no order
+        if not (rows or one_sided) or not self._have_an_order(target, operation.place):
             return
         if one_sided is not None:
             self._compared(operation, target, *one_sided)
         for count in () if one_sided is not None else rows:
             inputs = {taken for taken in self._inputs if taken.rows == count}
             self._compared(operation, target, inputs, {goal for goal in goals if goal.rows == count})
+
+    def _have_an_order(self, target: torch.Tensor, where: Place | None) -> bool:
+        """Whether targets at a line ever differed: equal ones have no order."""
+        if where not in self._differed and len(set(row_keys(target, waits=True) or [])) > 1:
+            self._differed.add(where)
+        return where in self._differed
 
     def _permuted_on_one_side(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
         """What was taken on both sides, if the same rows were of two tensors, of which one had been permuted before."""

@@ -10,6 +10,7 @@ from autograd_doctor.events.data import TargetInWindow
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.operations import DISTANCES
@@ -17,7 +18,7 @@ from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -45,9 +46,12 @@ class Windows(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetInWindow,)
 
-    def __init__(self, site: Site, course: Course, lineage: Lineage, module_calls: ModuleCalls) -> None:
+    def __init__(
+        self, site: Site, course: Course, late_values: LateValues, lineage: Lineage, module_calls: ModuleCalls
+    ) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._lineage = lineage
         self._module_calls = module_calls
         self._calls: list[_Call] = []
@@ -65,7 +69,7 @@ class Windows(Instrument):
             return
         for tensor in began.given:
             if _is_read(tensor) and tensor.dim() in (2, 3) and min(tensor.shape[:2]) >= _LEAST:
-                call = _Call(began.module, began.where, _copied(tensor))
+                call = _Call(began.module, began.where, tensor.detach().clone())
                 self._calls = [*self._calls[1 - _MOST_CALLS :], call]
 
     def _operation_ended(self, operation: Operation) -> None:
@@ -73,27 +77,33 @@ class Windows(Instrument):
         target = next((each for each in pair if not has_graph(each)), None) if pair is not None else None
         if target is None or not _is_read(target) or self._course.running is not None:
             return
-        values = at_home(target).detach().double().reshape(target.shape[0] if target.dim() else 1, -1)
-        for call in reversed(self._calls):
-            found = _found(call.given, values)
-            if found is not None and len(values.unique(dim=0)) >= _LEAST:
-                self._tell(operation, call, target, *found)
-                return
+        calls, step, where = self._calls[::-1], self._course.steps, operation.place
+        named = variable_name(target) if is_remote(target) else None
+
+        def look(target: torch.Tensor, *given: torch.Tensor) -> None:
+            values = target.detach().double().reshape(target.shape[0] if target.dim() else 1, -1)
+            for call, windows in zip(calls, given, strict=True):
+                found = _found(windows, values)
+                if found is not None and len(values.unique(dim=0)) >= _LEAST:
+                    self._tell(step, where, call, variable_name(target) if named is None else named, *found)
+                    return
+
+        self._late_values.bring(self, [target, *(call.given for call in calls)], look)
 
     def _tell(
-        self, operation: Operation, call: _Call, target: torch.Tensor, windows: torch.Tensor, channel: int | None
+        self, step: int, where: Place | None, call: _Call, name: str, windows: torch.Tensor, channel: int | None
     ) -> None:
         self._told += 1
         self.emit(
             TargetInWindow(
-                step=self._course.steps,
+                step=step,
                 module=call.module,
-                name=variable_name(target),
+                name=name,
                 rows=windows.shape[0],
                 length=windows.shape[1],
                 channel=channel,
                 recurring=_recurring(windows if channel is None else windows[:, :, channel]),
-                location=locate(operation.place),
+                location=locate(where),
                 called_at=locate(call.place),
             )
         )
@@ -105,10 +115,6 @@ class Windows(Instrument):
 def _is_read(tensor: torch.Tensor) -> bool:
     is_small = 0 < tensor.numel() <= _MOST_ELEMENTS
     return tensor.is_floating_point() and is_small and readable(tensor)
-
-
-def _copied(tensor: torch.Tensor) -> torch.Tensor:
-    return at_home(tensor).detach() if is_remote(tensor) else tensor.detach().clone()
 
 
 def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int | None] | None:

@@ -7,7 +7,9 @@ told of once a backward has gone through what was computed there.
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -19,6 +21,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.losses.shapings import Shapings
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
@@ -31,7 +34,6 @@ from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.shaping import Shaped
-from autograd_doctor.reading.tensor_facts import near
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -53,15 +55,22 @@ class _Site(NamedTuple):
     signature: tuple[object, ...] | None
 
 
+@dataclass
+class _Operands:
+    """Of a loss, once their values are known."""
+
+    prediction: LossOperand
+    target: LossOperand
+    in_order: bool = False
+
+
 class _Loss(NamedTuple):
     """A loss that was looked at."""
 
     site: _Site
-    prediction: LossOperand
-    target: LossOperand
+    operands: _Operands
     class_dim: int | None
     log_target: bool
-    in_order: bool
     shaped: Shaped | None
     target_of_parameters: bool
     whole: bool
@@ -77,6 +86,7 @@ class LossInputs(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        late_values: LateValues,
         tensors: Tensors,
         ledger: Ledger,
         lineage: Lineage,
@@ -85,6 +95,7 @@ class LossInputs(Instrument):
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._late_values = late_values
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
@@ -191,37 +202,35 @@ class LossInputs(Instrument):
         shaped = self._shapings.of(prediction)
         over = shaped.dim if shaped is not None and shaped.shape == prediction.shape else None
         is_indices = not target.is_floating_point()
-        given = values_of(near(prediction), class_dim=class_dim, over=over)
-        wanted = values_of(
-            near(target),
-            class_dim=None if is_indices else class_dim,
-            over=None if is_indices or target.shape != prediction.shape else over,
-            bounds=shaped.bounds if shaped is not None and shaped.is_bounded else None,
-        )
+        over_target = None if is_indices or target.shape != prediction.shape else over
+        bounds = shaped.bounds if shaped is not None and shaped.is_bounded else None
+        operands = _Operands(self._operand(prediction, shaped), self._operand(target, self._shapings.of(target)))
+
+        def look(given: torch.Tensor, wanted: torch.Tensor) -> None:
+            told, expected = operands.prediction, operands.target
+            operands.prediction = _with_values(told, values_of(given, class_dim=class_dim, over=over))
+            along = None if is_indices else class_dim
+            operands.target = _with_values(
+                expected, values_of(wanted, class_dim=along, over=over_target, bounds=bounds)
+            )
+            operands.in_order = is_indices and is_in_order(wanted)
+
+        self._late_values.bring(self, [prediction, target], look)
         known = self._tensors.get(target)
         return _Loss(
             self._site_of(operation, prediction),
-            self._operand(prediction, given, shaped),
-            self._operand(target, wanted, self._shapings.of(target)),
+            operands,
             class_dim,
             operation.kwargs.get("log_target") is True,
-            is_indices and is_in_order(near(target)),
             shaped,
             known is not None and known.values != 0,
             is_whole,
         )
 
-    def _operand(self, tensor: torch.Tensor, values: Values, shaped: Shaped | None) -> LossOperand:
-        facts = self._tensors.describe(tensor, ranges=False)
-        return LossOperand(
-            facts=replace(facts, low=values.low, high=values.high),
-            shaping=shaped.event() if shaped is not None else None,
-            sums=list(values.sums),
-            log_sums=list(values.log_sums),
-            sums_over_softmax=list(values.sums_over),
-            binary=values.binary,
-            outside=values.outside,
-        )
+    def _operand(self, tensor: torch.Tensor, shaped: Shaped | None) -> LossOperand:
+        """What is known of one without its values."""
+        shaping = shaped.event() if shaped is not None else None
+        return LossOperand(facts=self._tensors.describe(tensor, ranges=False), shaping=shaping)
 
     def _backward_began(self, call: BackwardCall) -> None:
         walk = self._ledger.walk
@@ -236,19 +245,36 @@ class LossInputs(Instrument):
 
     def _tell(self, seen: _Loss, backward: int) -> None:
         self._looks.told(seen.site)
-        self.emit(
-            LossComputed(
-                step=self._course.steps,
-                backward=backward,
-                location=locate(seen.site.place),
-                operation=seen.site.operation,
-                prediction=seen.prediction,
-                target=seen.target,
-                class_dim=seen.class_dim,
-                log_target=seen.log_target,
-                in_order=seen.in_order,
-                normalised_elsewhere=seen.shaped is not None and seen.shaped.is_normalised_elsewhere,
-                target_of_parameters=seen.target_of_parameters,
-                whole=seen.whole,
+        step, operands = self._course.steps, seen.operands
+
+        def tell(_: Sequence[Any]) -> None:
+            self.emit(
+                LossComputed(
+                    step=step,
+                    backward=backward,
+                    location=locate(seen.site.place),
+                    operation=seen.site.operation,
+                    prediction=operands.prediction,
+                    target=operands.target,
+                    class_dim=seen.class_dim,
+                    log_target=seen.log_target,
+                    in_order=operands.in_order,
+                    normalised_elsewhere=seen.shaped is not None and seen.shaped.is_normalised_elsewhere,
+                    target_of_parameters=seen.target_of_parameters,
+                    whole=seen.whole,
+                )
             )
-        )
+
+        self._late_values.ask(self, [], tell, in_place=True)
+
+
+def _with_values(operand: LossOperand, values: Values) -> LossOperand:
+    return replace(
+        operand,
+        facts=replace(operand.facts, low=values.low, high=values.high),
+        sums=list(values.sums),
+        log_sums=list(values.log_sums),
+        sums_over_softmax=list(values.sums_over),
+        binary=values.binary,
+        outside=values.outside,
+    )

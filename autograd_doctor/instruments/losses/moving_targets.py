@@ -27,7 +27,7 @@ from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph, leaf_of
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import near, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -136,7 +136,7 @@ class MovingTargets(Instrument):
             return False
         if factor.is_complex():
             return False
-        values = factor.detach().float()
+        values = near(factor).detach().float()
         return factor.dtype is torch.bool or bool(((values >= 0) & (values <= 1)).all())
 
     def _is_data(self, tensor: torch.Tensor) -> bool:

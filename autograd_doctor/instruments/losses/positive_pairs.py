@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -10,12 +11,13 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import PositivesCompared
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.operations import CLASSES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import at_home, readable
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
@@ -34,9 +36,10 @@ class PositivePairs(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (PositivesCompared,)
 
-    def __init__(self, site: Site, course: Course, lineage: Lineage) -> None:
+    def __init__(self, site: Site, course: Course, late_values: LateValues, lineage: Lineage) -> None:
         super().__init__(site)
         self._course = course
+        self._late_values = late_values
         self._lineage = lineage
         self._told: dict[Place | None, int] = {}
 
@@ -54,19 +57,22 @@ class PositivePairs(Instrument):
             return
         if not _LEAST_ROWS <= rows <= _MOST_ROWS or rows % 2 or not _are_numbers(targets, rows):
             return
-        scores, targets = at_home(scores), at_home(targets)
-        partners = _partners(scores, targets)
+        step, where = self._course.steps, operation.place
+        self._late_values.bring(self, [scores, targets], partial(self._look, step, where))
+
+    def _look(self, step: int, where: Place | None, scores: torch.Tensor, targets: torch.Tensor) -> None:
+        rows, partners = len(scores), _partners(scores, targets)
         own = torch.arange(rows, device="cpu")
         layouts: dict[Layout, torch.Tensor] = {"halves": (own + rows // 2) % rows, "turns": own ^ 1}
         taken = next((name for name, pairs in layouts.items() if partners is not None and partners.equal(pairs)), None)
         if taken is None:
             return
         likeness = {name: _likeness(scores, pairs) for name, pairs in layouts.items()}
-        self._told[operation.place] = told + 1
+        self._told[where] = self._told.get(where, 0) + 1
         self.emit(
             PositivesCompared(
-                step=self._course.steps,
-                location=locate(operation.place),
+                step=step,
+                location=locate(where),
                 rows=rows,
                 taken=taken,
                 likeness=likeness[taken],

@@ -10,7 +10,6 @@ from autograd_doctor.events.numerics import Layer, LayersMeasured
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns, GradientsSeen
-from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.layers import LayerOnWay, longest_way
 from autograd_doctor.reading.places import locate
@@ -25,9 +24,8 @@ class Layers(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (LayersMeasured,)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, backward_runs: BackwardRuns) -> None:
+    def __init__(self, site: Site, parameters: Parameters, backward_runs: BackwardRuns) -> None:
         super().__init__(site)
-        self._course = course
         self._parameters = parameters
         self._backward_runs = backward_runs
         self._measured: Counter[Location | None] = Counter()
@@ -44,7 +42,7 @@ class Layers(Instrument):
         self._measured[seen.location] += 1
         self.emit(
             LayersMeasured(
-                step=self._course.steps,
+                step=seen.walk.step,
                 backward=seen.walk.backward,
                 location=seen.location,
                 layers=[self._layer(layer) for layer in way],

@@ -6,19 +6,19 @@ A birth is only reported when it reaches a loss: a mask of `-inf` that a softmax
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 import torch
 from msgspec import structs
-from torch.autograd.graph import Node
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns, Spoiled
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
@@ -36,7 +36,7 @@ from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.put_off import Look, PutOff
 from autograd_doctor.reading.repeated_sizes import RepeatedSizes
 from autograd_doctor.reading.subclasses import gradient_of
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_checkable, is_remote, is_spoiled, norms
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, extent, is_checkable, is_remote, is_spoiled, norms
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -49,6 +49,9 @@ step from the same lines, and their ranges tell nothing new."""
 _MARKS = frozenset({"__setitem__", "fill_", "index_fill_", "index_put_", "masked_fill_"})
 _MOST_WAITING = 50_000
 """Looks that wait on an accelerator: an evaluation of many batches has no backward at which they would be read."""
+_MOST_WAITS = 2
+"""Backwards of a step for which an accelerator is waited for: those of a critic and of a generator. Micro-batches are
+alike, and a loss that is not finite is told later, too."""
 _MOST_REPORTED = 4
 """Births to report: a loss scale of 65536 (the default) that settles halves a few times, and each overflow is a birth
 that does no harm."""
@@ -86,6 +89,8 @@ class NonFinite(Instrument):
         self._waiting = PutOff()
         self._sizes = RepeatedSizes()
         self._sizes_of = -1
+        self._waits: Counter[int] = Counter()
+        """Of the present step."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
@@ -99,10 +104,26 @@ class NonFinite(Instrument):
         waiting, self._waiting = self._waiting, PutOff()
         self._judge(waiting, waiting.read())
 
-    def _settle_later(self) -> None:
-        """The same, in a step whose values are not followed."""
+    def _may_wait(self) -> bool:
+        """Whether to know before a backward where its loss was spoiled, while the graph still tells of what."""
+        step = self._course.steps
+        self._waits = Counter({step: self._waits[step] + bool(self._waiting.looks)})
+        return self._detail.is_repeated or self._waits[step] <= _MOST_WAITS
+
+    def _settle_later(self, root: torch.Tensor | None = None) -> None:
+        """The same where nobody waits. root: a loss, of which it is told then where it was spoiled."""
         waiting, self._waiting = self._waiting, PutOff()
-        self._late_values.ask(self, waiting.parts, lambda extents: self._judge(waiting, extents), in_place=True)
+        step = self._course.steps
+        made = self._tensors.get(root) if root is not None else None
+        roots = [extent(root)] if root is not None and is_checkable(root) else []
+
+        def known(extents: Sequence[float]) -> None:
+            parts = len(waiting.parts)
+            self._judge(waiting, extents[:parts])
+            if not all(map(math.isfinite, extents[parts:])):
+                self._loss_spoiled(made, step)
+
+        self._late_values.ask(self, [*waiting.parts, *roots], known, in_place=True)
 
     def _judge(self, waiting: PutOff, extents: Sequence[float]) -> None:
         for look, origin in waiting.judged(self._spoiled_parameters, extents):
@@ -134,33 +155,41 @@ class NonFinite(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         """If the loss is spoiled, report where that began."""
-        if not self._detail.closely:
-            self._settle_later()
-        else:
+        root = call.roots[0]
+        if self._detail.closely and not self._may_wait():
+            self._settle_later(root)
+            return
+        if self._detail.closely:
             self.settle()
-        made = self._tensors.get(call.roots[0])
+        else:
+            self._settle_later()
+        made = self._tensors.get(root)
+        if made is not None and made.origin is not None and not bool(torch.isfinite(root).all()):
+            self._loss_spoiled(made, self._course.steps, call)
+
+    def _loss_spoiled(self, made: Provenance | None, step: int, call: BackwardCall | None = None) -> None:
+        """call: the backward, if it is still to run."""
         origin = made.origin if made is not None else None
         if not self._active or origin is None or (origin.operation, origin.place) in self._reported:
             return
-        if not bool(torch.isfinite(call.roots[0]).all()):
-            if origin.is_of_spoiled_weights and self._course.steps:  # what spoiled it happened unseen
-                self._detail.missed()
-                return
-            event = self._with_operands(origin, call).event(self._course.steps)
-            if isinstance(event, NonFiniteProduced) and self._sizes_of == self._course.steps:
-                event = structs.replace(event, grown=self._sizes.fastest())
-            self.emit(event)
-            self._reported.add((origin.operation, origin.place))
-            self._active = len(self._reported) < _MOST_REPORTED
+        if origin.is_of_spoiled_weights and step:  # what spoiled it happened unseen
+            self._detail.missed(step)
+            return
+        event = (self._with_operands(origin, call) if call is not None else origin).event(step)
+        if isinstance(event, NonFiniteProduced) and self._sizes_of == step:
+            event = structs.replace(event, grown=self._sizes.fastest())
+        self.emit(event)
+        self._reported.add((origin.operation, origin.place))
+        self._active = len(self._reported) < _MOST_REPORTED
 
-    def _gradients_spoiled(self, first: Node) -> None:
+    def _gradients_spoiled(self, spoiled: Spoiled) -> None:
         """NaN that the loss leaves out, as it does with targets that it ignores, comes back with the gradient."""
-        below = (lineage_of(node) for node in nodes_below(first))
+        below = (lineage_of(node) for node in nodes_below(spoiled.node))
         origins = (made.origin for made in below if made is not None and made.origin is not None)
         origin = next((each for each in origins if each.output.nan and each.operation is not None), None)
         if self._active and origin is not None and (origin.operation, origin.place) not in self._reported:
             self._reported.add((origin.operation, origin.place))
-            self.emit(origin.event(self._course.steps, "backward"))
+            self.emit(origin.event(spoiled.step, "backward"))
 
     def _transform_ended(self, call: TransformCall) -> None:
         """What runs inside a transform is not recorded: it counts as one operation on what it was given."""

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_order import before, behind
 from autograd_doctor.reading.graph_walk import (
+    BadGradient,
     GradientWatch,
     GraphWalk,
     lineage_of,
@@ -41,7 +42,15 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
 from autograd_doctor.reading.subclasses import node_of
-from autograd_doctor.reading.tensor_facts import describe, is_remote, is_single, norms, number_of, readable, with_value
+from autograd_doctor.reading.tensor_facts import (
+    describe,
+    is_remote,
+    is_single,
+    largest_to_come,
+    number_of,
+    readable,
+    with_value,
+)
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -83,11 +92,18 @@ class GradientsSeen:
     magnitudes: Mapping[int, Sequence[float]]
 
 
+class Spoiled(NamedTuple):
+    """A backward of this step wrote gradients that are not finite; `node` was the first that passed on such."""
+
+    node: Node
+    step: int
+
+
 class BackwardRuns(Instrument):
     """Emits one `BackwardRan` per run of the engine that the program asked for.
 
     gradients_seen: sent after it, in steps that are looked at closely. spoiled: sent where it wrote gradients that are
-    not finite, with the first node that passed on such.
+    not finite. On an accelerator, nobody waits for either: both may come in the next step.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (BackwardRan, NonFiniteGradient)
@@ -107,7 +123,7 @@ class BackwardRuns(Instrument):
     ) -> None:
         super().__init__(site)
         self.gradients_seen: Signal[GradientsSeen] = Signal(site.signals.guard)
-        self.spoiled: Signal[Node] = Signal(site.signals.guard)
+        self.spoiled: Signal[Spoiled] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
         self._late_values = late_values
@@ -205,9 +221,6 @@ class BackwardRuns(Instrument):
         numbers = self._numbers(walk)
         behind_held, before_held = self._left_out(walk, numbers)
         reached = sorted(set(numbers.values()))
-        cuts, zeroings = zeroing_events(walk, run.gradients, self._parameters.get)
-        if made is not None:
-            cuts += made.cuts_of(made.values & ~sum(1 << number for number in reached))
         rewrapped = made if made is not None and made.values and not reached else None
         step, handed_on_at, handed_on = self._handed_on or (-1, None, "")
         is_handed_on = step == self._course.steps and walk.crossing is not None
@@ -228,8 +241,7 @@ class BackwardRuns(Instrument):
                 before=before_held,
                 ahead=self._ahead(walk, numbers),
                 wrote=self._ledger.wrote,
-                cuts=cuts,
-                zeroings=zeroings,
+                cuts=made.cuts_of(made.values & ~sum(1 << number for number in reached)) if made is not None else [],
                 accumulated=self._ledger.accumulated,
                 rewrapped_at=locate(rewrapped.rewrapped) if rewrapped else None,
                 rewrapped_by=rewrapped.rewrapped_by if rewrapped else "",
@@ -248,22 +260,39 @@ class BackwardRuns(Instrument):
                 error=error,
             ),
         )
-        self._report_bad(run)
         self._mark_gradients(run)
-        if run.gradients.magnitudes:
-            self.gradients_seen.relay(GradientsSeen(walk, run.location, run.gradients.magnitudes))
 
     def _tell(self, run: _Run, event: BackwardRan) -> None:
-        """At once, or with a loss that comes late."""
+        """At once, or with a loss and gradients that come late."""
+        gradients = run.gradients
+        written = self._written() if gradients.parts or gradients.first_bad is not None else []
+        sizes = largest_to_come([gradient for _, gradient in written])
+        passed_on = gradients.parts
 
-        def tell(values: Sequence[float]) -> None:
-            told = event
-            for value in values:
+        def tell(values: Sequence[Any]) -> None:
+            coming = iter(values)
+            loss = [next(coming) for _ in run.late]
+            gradients.settle([next(coming) for _ in passed_on])
+            cuts, zeroings = zeroing_events(run.walk, gradients, self._parameters.get)
+            told = replace(event, cuts=cuts + event.cuts, zeroings=zeroings)
+            for value in loss:
                 root = with_value(run.root, value)
-                told = replace(event, root=root, loss=_value_of(root))
+                told = replace(told, root=root, loss=_value_of(root))
             self.emit(told)
+            if gradients.first_bad is not None and all(map(math.isfinite, loss)):
+                largest = zip(written, sizes.put_together(list(coming)), strict=True)
+                bad = [number for (number, _), size in largest if not math.isfinite(size)]
+                self._report_bad(run.walk, gradients.first_bad, bad)
+            if gradients.magnitudes:
+                self.gradients_seen.relay(GradientsSeen(run.walk, run.location, gradients.magnitudes))
 
-        self._late_values.ask(self, run.late, tell, in_place=True)
+        self._late_values.ask(self, [*run.late, *passed_on, *sizes.parts], tell, in_place=True)
+
+    def _written(self) -> list[tuple[int, torch.Tensor]]:
+        """The gradients that the backward has written."""
+        living = dict(self._parameters.living())
+        held = ((number, living[number].grad) for number in self._ledger.wrote if number in living)
+        return [(number, gradient) for number, gradient in held if gradient is not None]
 
     def _left_out(self, walk: GraphWalk, numbers: dict[int, int]) -> tuple[list[int], list[int]]:
         """Parameters that no optimizer holds: those behind some that one does, and those before some."""
@@ -299,22 +328,12 @@ class BackwardRuns(Instrument):
             return self._parameters.number(leaf)
         return self._parameters.get(leaf)
 
-    def _report_bad(self, run: _Run) -> None:
-        bad = run.gradients.first_bad
-        if bad is None:
-            return
-        living = dict(self._parameters.living())
-        written = [(number, living[number].grad) for number in self._ledger.wrote if number in living]
-        held = [(number, gradient) for number, gradient in written if gradient is not None]
-        spoiled = [
-            number
-            for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True)
-            if not math.isfinite(norm)
-        ]
+    def _report_bad(self, walk: GraphWalk, bad: BadGradient, spoiled: list[int]) -> None:
+        """spoiled: the parameters whose gradients are not finite."""
         self._spoiled_backwards += bool(spoiled)
         if spoiled and bad.hook is None:
-            self.spoiled.relay(bad.node)
-        event = non_finite_event(run.walk, bad, spoiled, absorbed=not spoiled)
+            self.spoiled.relay(Spoiled(bad.node, walk.step))
+        event = non_finite_event(walk, bad, spoiled, absorbed=not spoiled)
         if spoiled or event.location not in self._absorbed_at:
             self._absorbed_at.add(event.location)
             self.emit(event)
@@ -322,10 +341,9 @@ class BackwardRuns(Instrument):
     def _mark_gradients(self, run: _Run) -> None:
         """Give gradients their lineage, and with `create_graph` let a later backward through them be recognised."""
         create = run.call.create_graph
-        living = dict(self._parameters.living()) if create else {}
-        wrote = (living[number].grad for number in self._ledger.wrote if number in living)
+        wrote = [gradient for _, gradient in self._written()] if create else []
         outputs = [tensor for tensor in run.call.result if isinstance(tensor, torch.Tensor)] if run.call.inputs else []
-        for output in [*outputs, *(gradient for gradient in wrote if gradient is not None)]:
+        for output in [*outputs, *wrote]:
             made = Provenance("grad", place(), self._course.steps)
             made.of_backward = run.walk.backward if create else None
             made.of_gradient = True

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.reading.tensor_facts import forget_copies, is_remote
+from autograd_doctor.reading.tensor_facts import comes_home, forget_copies, is_remote, near
 from autograd_doctor.reading.transfers import Transfer, values_at_hand
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -75,6 +75,21 @@ class LateValues(Instrument):
             self.answer_all()
         elif tensors and self._sent is None and sum(bool(each.tensors) for each in self._waiting) >= _SENT_TOGETHER:
             self._send()
+
+    def bring(self, asker: Instrument, tensors: Sequence[torch.Tensor], then: Callable[..., None]) -> None:
+        """Call `then` with each of these as it is now: at once on the CPU, and of an accelerator when they have come.
+
+        What is large, or no dense tensor, is not brought home. Call it in a look.
+        """
+        if not any(map(is_remote, tensors)) or not all(map(comes_home, tensors)):
+            then(*map(near, tensors))
+            return
+
+        def arrived(values: Sequence[torch.Tensor]) -> None:
+            then(*(value.reshape(tensor_shape) for value, tensor_shape in zip(values, shapes, strict=True)))
+
+        shapes = [tensor.shape for tensor in tensors]
+        self.ask(asker, [tensor.detach().reshape(-1).clone() for tensor in tensors], arrived)
 
     def _backward_began(self, call: BackwardCall) -> None:
         is_recorded = self._guard.attention >= Attention.FULL

@@ -386,7 +386,8 @@ class PairsMisaligned(Event, frozen=True):
     location: of the loss. input_at, target_at: the lines that took their rows, None where all rows went in as they are.
     rows: of these tensors. steps: in how many of the steps that were looked at closely (`of`), and had both. control:
     other models learned from pairs that go together at the same line, and none of these. drawn: each side comes of a
-    loader, which the line built.
+    loader, which the line built. kept: inputs come of a loader, and targets are slices of what an earlier pass over its
+    data set gave.
     """
 
     location: Location | None
@@ -398,6 +399,7 @@ class PairsMisaligned(Event, frozen=True):
     of: int
     control: bool = False
     drawn: bool = False
+    kept: bool = False
 
 
 class LabelsLost(Event, frozen=True):

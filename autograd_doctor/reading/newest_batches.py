@@ -35,6 +35,10 @@ class NewestBatches:
             is_known = type(index) is list and all(type(each) is int for each in index)
             self._indices[number] = index if is_known else []
 
+    def drawn_at_random(self, number: int) -> list[int]:
+        """The samples of the newest batch of a loader that draws at random; none where they are unknown."""
+        return self._indices.get(number, []) if number in self._at_random else []
+
     def orders(self, one: int, other: int, rows: int) -> tuple[int, int] | None:
         """Numbers for the samples of two batches of so many rows, equal for equal ones; None where any are unknown, or
         neither loader draws at random."""

@@ -51,8 +51,8 @@ class _Taken(NamedTuple):
 class _Loss:
     """A line that compares. at: of the newest pair that does not go together.
 
-    drawn: both sides come of loaders. apart, together: the modules of steps in which pairs did not go together, and
-    did.
+    drawn: both sides come of loaders. kept: the targets are slices of what an earlier pass of one gave. apart,
+    together: the modules of steps in which pairs did not go together, and did.
     """
 
     target: str
@@ -64,6 +64,7 @@ class _Loss:
     misaligned: int = 0
     is_misaligned: bool = False
     drawn: bool = False
+    kept: bool = False
     apart: set[int] = field(default_factory=set)
     together: set[int] = field(default_factory=set)
 
@@ -71,6 +72,9 @@ class _Loss:
     def is_control(self) -> bool:
         """Whether other models learned from pairs that go together here, as beside a null model."""
         return bool(self.together) and self.together.isdisjoint(self.apart)
+
+
+_LOSSES = LOSSES | {"kl_div"}
 
 
 class Pairing(Instrument):
@@ -109,7 +113,7 @@ class Pairing(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
-        self.listen(signals.operations.ended, self._operation_ended, names=LOSSES, attention=Attention.CLOSE)
+        self.listen(signals.operations.ended, self._operation_ended, names=_LOSSES, attention=Attention.CLOSE)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.indexed, self._indexed)
@@ -139,6 +143,7 @@ class Pairing(Instrument):
                         of=loss.steps,
                         control=loss.is_control,
                         drawn=loss.drawn,
+                        kept=loss.kept,
                     )
                 )
 
@@ -180,7 +185,9 @@ class Pairing(Instrument):
         goals = self._taken(target)
         rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
         goal = self._sources.of(target)
-        one_sided = self._permuted_on_one_side(goal) or self._drawn_apart(target, goal)
+        one_sided = (
+            self._permuted_on_one_side(goal) or self._drawn_apart(target, goal) or self._kept_in_order(target, goal)
+        )
         if one_sided is None and not rows and self._are_aligned(goal):
             self._loss(operation, target).together |= self._modules
         if not (rows or one_sided) or not self._have_an_order(target, operation.place):
@@ -224,6 +231,23 @@ class Pairing(Instrument):
         inputs, goals = (_Taken(ours.rows, order, place) for order, place in zip(orders, places, strict=True))
         return {inputs}, {goals}
 
+    def _kept_in_order(self, target: torch.Tensor, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
+        """The same, if batches drawn at random meet slices of what was made, earlier, of a pass over all samples in
+        their order, as what a teacher says of each is kept."""
+        given = {source for sources in self._sources_of_inputs for source in sources}
+        if len(given) != 1 or not _is_kept(goal):
+            return None
+        (ours,), (kept, made_of) = given, goal
+        is_slice = kept.high - kept.low == len(target) and kept.rows == ours.rows
+        if ours.kind != "drawn" or not is_slice or made_of.number not in self._sources.in_order:
+            return None
+        samples = self._newest.drawn_at_random(ours.number)
+        if len(samples) != len(target) or not self._sources.are_of_one_set(ours.number, made_of.number):
+            return None
+        order, in_order = hash(tuple(samples)), hash(tuple(range(kept.low, kept.high)))
+        drawn_by = self._sources.built_at.get(ours.number)
+        return {_Taken(ours.rows, order, drawn_by)}, {_Taken(ours.rows, in_order, kept.place)}
+
     def _are_aligned(self, goal: tuple[Source, ...]) -> bool:
         return any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs)
 
@@ -264,7 +288,9 @@ class Pairing(Instrument):
             loss.together |= self._modules
         else:
             loss.is_misaligned = True
-            loss.drawn = all(source.kind == "drawn" for source in self._sources.of(target))
+            sources = self._sources.of(target)
+            loss.drawn = all(source.kind == "drawn" for source in sources)
+            loss.kept = _is_kept(sources)
             loss.rows = next(iter(goals)).rows
             loss.input_at, loss.target_at = next(iter(inputs)).place, next(iter(goals)).place
 
@@ -281,6 +307,11 @@ class Pairing(Instrument):
                 loss.misaligned += 1
                 loss.apart |= self._modules
             loss.is_misaligned = False
+
+
+def _is_kept(sources: tuple[Source, ...]) -> bool:
+    """Whether it is a slice of what was made of all that a loader gave."""
+    return [source.kind for source in sources] == ["chosen", "drawn"] and not sources[0].order
 
 
 def _are_chosen(logits: torch.Tensor) -> bool:

@@ -154,6 +154,10 @@ class Sources(Instrument):
             return source.kind, self._set_of.get(source.number, -1) if is_drawn else self.base_of(source.number)
         return None
 
+    def are_of_one_set(self, one: int, other: int) -> bool:
+        """Whether two loaders draw from the same data set."""
+        return self._set_of.get(one) is not None and self._set_of.get(one) == self._set_of.get(other)
+
     def shown(self, tensor: torch.Tensor) -> Source | None:
         """The rows that a view shows of the tensor that it is a view of, in whatever shape, with their place."""
         part = self._slice(tensor, reshaped=True)

@@ -109,6 +109,12 @@ def _finding(event: PairsMisaligned) -> Finding:
     target = f"`{event.target}`" if event.target else "the targets"
     if event.drawn:
         what = f"the inputs and {target} were drawn by two loaders, which draw other samples than one another"
+    elif event.kept:
+        verb = "is" if event.target else "are"
+        what = (
+            f"the inputs were drawn at random, and {target} {verb} taken, slice by slice, of what an earlier pass over "
+            "all samples gave, in their order"
+        )
     elif event.target_at is None:
         what = f"the inputs were put into a random order, and {target} went into the loss in the order of the data"
     elif event.input_at is None:
@@ -125,6 +131,7 @@ def _finding(event: PairsMisaligned) -> Finding:
     location = event.target_at or event.input_at or event.location
     by_one_loader = "draw both by one loader, as of a `TensorDataset(x, y)`"
     by_indices = "take inputs and targets by the same indices: `rows = torch.randperm(len(x)); x[rows], y[rows]`"
+    by_sample = "let the data set return the number of each sample, too, and take what was kept by these: `kept[i]`"
     return RULE.finding(
         f"{what}, in {event.steps} of {plural(event.of, 'step')} that were looked at closely; both "
         f"are of {event.rows:,} rows",
@@ -133,7 +140,7 @@ def _finding(event: PairsMisaligned) -> Finding:
         severity="info" if event.control else None,
         confidence="medium",
         notes=("other models learn from pairs that go together here, as beside a null model",) if event.control else (),
-        help=by_one_loader if event.drawn else by_indices,
+        help=by_one_loader if event.drawn else by_sample if event.kept else by_indices,
         evidence={"steps": event.steps, "of_steps": event.of, "rows": event.rows},
         related=beside(location, *places),
         step_first=1,

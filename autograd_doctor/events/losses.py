@@ -93,6 +93,20 @@ class ScoresConfined(Event, frozen=True):
     classes: int
 
 
+class NormalisedAcross(Event, frozen=True):
+    """A loss over classes took products of vectors for scores, both normalised over the other dimension than the one
+    that is summed up: each column has length 1, and rows have lengths from `low` to `high`.
+
+    location: of the loss. normalised_at: where the first of the factors was made. shape: of that factor.
+    """
+
+    location: Location | None
+    normalised_at: Location | None
+    shape: list[int]
+    low: float
+    high: float
+
+
 class SoftmaxOfOne(Event, frozen=True):
     """A softmax ran over a dimension of size one, or of another size, after that, at the same line (`varies`)."""
 

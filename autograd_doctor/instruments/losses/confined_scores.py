@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.losses import ScoresConfined
+from autograd_doctor.events.losses import NormalisedAcross, ScoresConfined
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
@@ -16,11 +19,11 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.within_step import WithinStep
 from autograd_doctor.operations import JOINS, MOVES
-from autograd_doctor.reading.live_values import tensor_of
+from autograd_doctor.reading.live_values import LiveOp, tensor_of
 from autograd_doctor.reading.loss_arguments import usual_class_dim
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
-from autograd_doctor.tape import Labels, Op, Value, labels_behind
+from autograd_doctor.tape import Labels, Op, Value, labels_behind, source_of
 
 _PRODUCTS = frozenset({"linear", "matmul", "mm"})
 _SIMILARITIES = _PRODUCTS | {"cosine_similarity"}
@@ -33,16 +36,19 @@ _MOST_TOLD = 4
 
 
 class _Confined(NamedTuple):
-    """No value is further from 0 than `bound`. scaled_at: where a number has set that, if one has."""
+    """No value is further from 0 than `bound`. scaled_at: where a number has set that, if one has. across: the product,
+    if its factors were normalised over the dimension that is not summed up, so that nothing is confined."""
 
     bound: float
     scaled_at: Location | None = None
+    across: Op | None = None
 
 
 class ConfinedScores(WithinStep):
-    """Tells of losses over classes whose scores are similarities, times a number that is no parameter."""
+    """Tells of losses over classes whose scores are similarities, times a number that is no parameter, or would be if
+    vectors had been normalised as a whole."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (ScoresConfined,)
+    emits: ClassVar[tuple[type[Event], ...]] = (ScoresConfined, NormalisedAcross)
 
     def __init__(self, site: Site, course: Course, detail: Detail, tape: Tape) -> None:
         super().__init__(site, course, detail)
@@ -55,6 +61,7 @@ class ConfinedScores(WithinStep):
 
     def _forget(self) -> None:
         self._similarities: set[Op] = set()
+        self._across: dict[Op, NormalisedAcross] = {}
 
     def _recorded(self, op: Op) -> None:
         """Factors are looked at when they meet: they may be gone when the loss is computed."""
@@ -62,10 +69,14 @@ class ConfinedScores(WithinStep):
             self._scored(op)
         elif op.output.learns and _are_similarities(op):
             self._similarities.add(op)
+        elif op.output.learns and (found := _normalised_across(op, self._course.steps)) is not None:
+            self._across[op] = found
 
     def _confined(self, op: Op, known: Labels[_Confined]) -> _Confined | None:
         if op in self._similarities:
             return _Confined(1.0)
+        if op in self._across:
+            return _Confined(math.inf, across=op)
         before = [known[value] for value in op.values if value in known]
         if op.name in _KEEPS:
             whole = before and (op.name not in JOINS or len(before) == len(op.values))
@@ -73,15 +84,21 @@ class ConfinedScores(WithinStep):
         factor = _factor(op) if before and op.name in ("mul", "div") and op.operands[0] in known else None
         if not factor:
             return None
-        return _Confined(before[0].bound * (abs(factor) if op.name == "mul" else 1 / abs(factor)), op.location)
+        bound = before[0].bound * (abs(factor) if op.name == "mul" else 1 / abs(factor))
+        return _Confined(bound, op.location, before[0].across)
 
     def _scored(self, op: Op) -> None:
-        scores = op.values[0] if self._similarities and op.values and self._told[op.location] < _MOST_TOLD else None
+        is_known = self._similarities or self._across
+        scores = op.values[0] if is_known and op.values and self._told[op.location] < _MOST_TOLD else None
         confined = labels_behind(scores, self._confined).get(scores) if scores is not None else None
         tensor = tensor_of(scores) if scores is not None else None
         dim = usual_class_dim(op.name, tensor) if tensor is not None else None
-        if confined is not None and tensor is not None and dim is not None and tensor.shape[dim] > 1:
-            self._told[op.location] += 1
+        if confined is None or tensor is None or dim is None or tensor.shape[dim] < 2:
+            return
+        self._told[op.location] += 1
+        if confined.across is not None:
+            self.emit(replace(self._across[confined.across], location=op.location))
+        else:
             self.emit(
                 ScoresConfined(
                     step=self._course.steps,
@@ -106,18 +123,38 @@ def _are_similarities(op: Op) -> bool:
     """Whether both factors of a product consist of vectors of length 1, along what is summed up."""
     if op.name == "cosine_similarity":
         return True
-    factors = [tensor_of(value) for value in op.values]
-    if len(factors) != 2:
-        return False
-    first, second = factors
-    along = -1 if op.name == "linear" else -2
-    return _are_units(first, -1) and _are_units(second, along)
+    factors = _factors(op)
+    return factors is not None and all(_are_units(factor, along) for factor, along in factors)
 
 
-def _are_units(tensor: torch.Tensor | None, dim: int) -> bool:
-    if tensor is None or tensor.dim() < 2 or not tensor.is_floating_point() or not readable(tensor):
-        return False
-    if tensor.shape[dim] < 2 or not tensor.numel():
+def _normalised_across(op: Op, step: int) -> NormalisedAcross | None:
+    """The same along the other dimension, and not along that."""
+    factors = _factors(op)
+    if factors is None or not all(_are_units(factor, -3 - along) for factor, along in factors):
+        return None
+    first, along = factors[0]
+    lengths = torch.linalg.vector_norm(first.detach(), dim=along)
+    made = source_of(op.values[0], MOVES).by
+    return NormalisedAcross(
+        step=step,
+        location=None,
+        normalised_at=made.location if isinstance(made, LiveOp) else None,
+        shape=list(first.shape),
+        low=float(lengths.min()),
+        high=float(lengths.max()),
+    )
+
+
+def _factors(op: Op) -> Sequence[tuple[torch.Tensor, int]] | None:
+    """The two factors of a product, each with the dimension that is summed up, the last or the last but one."""
+    first, *others = map(tensor_of, op.values)
+    if first is None or len(others) != 1 or others[0] is None or min(first.dim(), others[0].dim()) < 2:
+        return None
+    return (first, -1), (others[0], -1 if op.name == "linear" else -2)
+
+
+def _are_units(tensor: torch.Tensor, dim: int) -> bool:
+    if not tensor.is_floating_point() or not readable(tensor) or tensor.shape[dim] < 2 or not tensor.numel():
         return False
     lengths = torch.linalg.vector_norm(tensor.detach(), dim=dim)
     return float((lengths - 1).abs().max()) < _UNIT

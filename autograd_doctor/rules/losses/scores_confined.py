@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import ScoresConfined
+from autograd_doctor.events.losses import NormalisedAcross, ScoresConfined
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.step_cycle import related
+from autograd_doctor.wording import shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -19,6 +21,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.location not in told and least > tunables["share"] * chance:
             told.add(event.location)
             yield _finding(event, chance, least)
+    across = in_several_steps(trace, trace.of(NormalisedAcross), lambda event: event.location, 2)
+    yield from (_across(first) for first, *_ in across)
+
+
+def _across(event: NormalisedAcross) -> Finding:
+    size = shape(event.shape)
+    return RULE.finding(
+        f"the scores of the loss are products of vectors that were normalised over the wrong dimension: of the first, "
+        f"{size}, each column has length 1, and rows, of which the products are, have lengths from {event.low:.2g} to "
+        f"{event.high:.2g}",
+        subject="normalize",
+        location=event.normalised_at or event.location,
+        severity="warning",
+        confidence="medium",
+        help="normalise each vector over its own values, the dimension that the product sums up: "
+        "`normalize(x, dim=-1)`",
+        evidence={"shortest": event.low, "longest": event.high},
+        related=related(("the loss takes them for scores", event.location if event.normalised_at else None)),
+        step_first=event.step + 1,
+    )
 
 
 def _least(event: ScoresConfined) -> float:
@@ -100,12 +122,13 @@ RULE = Rule(
     severity="warning",
     title="the scores of classes cannot differ enough for the loss to fall",
     observes="Products of vectors of length 1 that reach a cross entropy, times or divided by a number that is not "
-    "learned, and the least loss that scores within these bounds can have.",
+    "learned, and the least loss that scores within these bounds can have; and products of vectors both of which were "
+    "normalised over the dimension that the product does not sum up.",
     why="A softmax over scores that differ by a few hundredths is nearly even, whatever the model learns: the loss "
     "stays where chance puts it, and the gradients are small and alike.",
-    fix="Divide similarities by a temperature well below 1.",
+    fix="Divide similarities by a temperature well below 1, and normalise vectors over their own values.",
     fine="Similarities as they are, over few classes, and scales that are learned.",
-    needs=(ScoresConfined,),
+    needs=(ScoresConfined, NormalisedAcross),
     examine=examine,
     bad=(bad,),
     good=(good, good_learned_scale),

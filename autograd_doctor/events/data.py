@@ -402,6 +402,22 @@ class PairsMisaligned(Event, frozen=True):
     kept: bool = False
 
 
+class WindowsShared(Event, frozen=True):
+    """Windows that a line evaluates end with moments that lie in the midst of windows that were trained on.
+
+    location: of the evaluation. split_at: the line that chose its samples. loader, trained: the variables of both
+    loaders. windows: that were held out and end with values that tell a place; shared: those of them.
+    """
+
+    module: int
+    location: Location | None
+    split_at: Location | None
+    loader: str
+    trained: str
+    windows: int
+    shared: int
+
+
 class LabelsLost(Event, frozen=True):
     """Samples that came again had kept their label, and since some step they get another each time, as by chance.
 

@@ -442,6 +442,11 @@ class SampleOverlap(Instrument):
         known = self._training.get(module)
         return known.samples if known is not None else frozenset()
 
+    def knows_all_of(self, module: int) -> bool:
+        """Whether training has gone through all of its data, and samples are told apart by their values."""
+        known = self._training.get(module)
+        return known is not None and known.complete and known.tells_apart
+
     def was_evaluation(self, module: int, group: Hashable) -> bool:
         """Whether it looked like one, and no backward used what came of it."""
         known = self._evaluations.get((module, group))

@@ -154,6 +154,11 @@ class Sources(Instrument):
             return source.kind, self._set_of.get(source.number, -1) if is_drawn else self.base_of(source.number)
         return None
 
+    def loader_of(self, iterator: Any) -> int | None:
+        """The number of the loader that an iterator passes over."""
+        source = self._iterators.get(iterator)
+        return source.number if source is not None else None
+
     def are_of_one_set(self, one: int, other: int) -> bool:
         """Whether two loaders draw from the same data set."""
         return self._set_of.get(one) is not None and self._set_of.get(one) == self._set_of.get(other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import RowsCompared, TargetsSeen
+from autograd_doctor.events.data import RowsCompared, TargetsSeen, WindowsShared
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
@@ -29,6 +29,27 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         folds = _folds(events, tunables)
         if folds:
             yield _carried_on(trace, module, folds)
+    for shared in trace.of(WindowsShared):
+        if shared.shared >= max(tunables["samples"], tunables["ending"] * shared.windows):
+            yield _windows(shared, trace.module_name(shared.module))
+
+
+def _windows(event: WindowsShared, module: str) -> Finding:
+    drawn = f" from `{event.loader}`" if event.loader else ""
+    trained = f" from `{event.trained}`" if event.trained else ""
+    return RULE.finding(
+        f"of {plural(event.windows, 'window')}{drawn} that `{module}` was evaluated on, {event.shared:,} end with "
+        f"moments that lie, to the bit, in the midst of windows{trained} that it had been trained on: overlapping "
+        "windows of one series were split at random, and what is to be foretold was seen",
+        subject=event.loader or module,
+        location=event.split_at or event.location,
+        confidence="medium",
+        help="split the series in time first, or by what it was measured on, and cut windows of each part then; or "
+        "leave a gap of one window between the parts",
+        evidence={"windows": event.windows, "shared": event.shared, "share": round(event.shared / event.windows, 4)},
+        related=elsewhere(f"`{module}` was evaluated on them here", event.location, event.split_at or event.location),
+        step_first=event.step + 1,
+    )
 
 
 def _labels_its_samples(trace: Trace, module: int) -> bool:
@@ -242,7 +263,8 @@ RULE = Rule(
     title="the model is evaluated on samples that it was trained on",
     observes="Samples of evaluation passes that are, bit for bit, among those of earlier training passes, once "
     "training has gone through all of its data; and sets that a line evaluates one after the other, of which only the "
-    "first had been held out.",
+    "first had been held out. And windows of a series that end, with what is to be foretold, in the midst of windows "
+    "that were trained on.",
     why="The score on such samples tells how well they were learned by heart, not how well the model works on "
     "new ones.",
     fix="Split the data once, and keep the parts apart.",
@@ -250,7 +272,7 @@ RULE = Rule(
     "a teacher whose outputs go into the loss of another model, and samples so simple that many are equal. Samples "
     "that are trained on once they have been evaluated, as in a backtest, a stream or active learning. Folds for which "
     "all weights are reset, or put back to what they were at first, before the next one is trained on.",
-    needs=(ModuleSeen, RowsCompared, TargetsSeen),
+    needs=(ModuleSeen, RowsCompared, TargetsSeen, WindowsShared),
     needs_phases=("training", "evaluation"),
     examine=examine,
     bad=(bad, bad_folds_on_one_model),
@@ -291,6 +313,12 @@ RULE = Rule(
             "how much more often than within the training data samples may come again, as a factor",
             "arithmetic: twice as often, where all come from one source, and some more by chance",
         ),
+        "ending": Tunable(
+            0.5,
+            "smallest share of the evaluated windows that end in the midst of some that were trained on",
+            "chosen: of a series that was split in time it is none, of windows split at random nearly all",
+        ),
     },
     about="data",
+    references=("https://scikit-learn.org/stable/modules/cross_validation.html#cross-validation-of-time-series-data",),
 )

@@ -26,6 +26,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import ADDING, BY_ELEMENT, DIFFERENCES, EQUALITIES, MOVES
 from autograd_doctor.reading.looks import Looks
@@ -39,6 +40,7 @@ from autograd_doctor.reading.pairs import (
     SMALLEST_OR_LARGEST,
     are_paired,
     is_across_itself,
+    is_made_of_parameters,
     paired_shape,
     stays_even,
 )
@@ -59,7 +61,8 @@ class _Pairs:
 
     even: each is the sum of what the one and the other tensor give to it.
     shown: without a graph, the sum of them is a number to be looked at: labels were compared with what a model made.
-    learned: where the operands lie that have a graph. is_across_itself: both are one of these.
+    learned: where the operands lie that have a graph. is_across_itself: both are one of these. of_parameters: one of
+    them was made of parameters alone, value by value.
     is_error: they are differences, and nothing else that is learned has come in, as weights of basis functions do: then
     a sum over one dimension is part of a loss, too.
     """
@@ -76,6 +79,7 @@ class _Pairs:
     even: bool
     learned: frozenset[int] = frozenset()
     is_across_itself: bool = False
+    of_parameters: bool = False
 
 
 class _Raised(NamedTuple):
@@ -96,11 +100,12 @@ class Pairs(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (PairsReduced, PairsChose)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, tensors: Tensors, ledger: Ledger, lineage: Lineage
+        self, site: Site, course: Course, detail: Detail, tape: Tape, tensors: Tensors, ledger: Ledger, lineage: Lineage
     ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._tape = tape
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
@@ -170,6 +175,7 @@ class Pairs(Instrument):
             even=operation.name in ADDING,
             learned=learned,
             is_across_itself=across_itself,
+            of_parameters=any(is_made_of_parameters(self._tape.value(each)) for each in operands),
         )
         self._pairs.put(result, pairs)
         if operation.name in BY_ELEMENT and result.dim() == 0:
@@ -268,6 +274,7 @@ class Pairs(Instrument):
                 reduced_at=locate(seen.place),
                 backward=backward,
                 even=pairs.even,
+                of_parameters=pairs.of_parameters,
             )
         )
 

@@ -22,6 +22,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(trace: Trace, events: list[PairsReduced]) -> Finding:
     first = events[0]
     values, is_even = first.left.numel, all(event.even for event in events)
+    may_be_meant = all(event.of_parameters for event in events)
     pairs = 1
     for size in first.shape:
         pairs *= size
@@ -37,7 +38,11 @@ def _finding(trace: Trace, events: list[PairsReduced]) -> Finding:
         location=first.location,
         help="give both the same shape: `.squeeze(…)` on the "
         "one with the dimension of size one, or `.unsqueeze` on the other",
-        severity="info" if is_even else None,
+        severity="info" if is_even or may_be_meant else None,
+        confidence="low" if may_be_meant else "high",
+        notes=("one side is made of parameters alone: if these belong to no sample, all pairs are meant",)
+        if may_be_meant
+        else (),
         evidence=evidence(events),
         related=origins(first),
         step_first=first.step + 1,

@@ -90,7 +90,7 @@ class NonFinite(Instrument):
         self._sizes = RepeatedSizes()
         self._sizes_of = -1
         self._waits: Counter[int] = Counter()
-        """Of the present step."""
+        """How often the present step has waited for an accelerator."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)

@@ -266,7 +266,7 @@ class BackwardRuns(Instrument):
         """At once, or with a loss and gradients that come late."""
         gradients = run.gradients
         written = self._written() if gradients.parts or gradients.first_bad is not None else []
-        sizes = largest_to_come([gradient for _, gradient in written])
+        numbers, sizes = [number for number, _ in written], largest_to_come([gradient for _, gradient in written])
         passed_on = gradients.parts
 
         def tell(values: Sequence[Any]) -> None:
@@ -280,8 +280,8 @@ class BackwardRuns(Instrument):
                 told = replace(told, root=root, loss=_value_of(root))
             self.emit(told)
             if gradients.first_bad is not None and all(map(math.isfinite, loss)):
-                largest = zip(written, sizes.put_together(list(coming)), strict=True)
-                bad = [number for (number, _), size in largest if not math.isfinite(size)]
+                largest = zip(numbers, sizes.put_together(list(coming)), strict=True)
+                bad = [number for number, size in largest if not math.isfinite(size)]
                 self._report_bad(run.walk, gradients.first_bad, bad)
             if gradients.magnitudes:
                 self.gradients_seen.relay(GradientsSeen(run.walk, run.location, gradients.magnitudes))

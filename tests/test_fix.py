@@ -87,6 +87,53 @@ def test_what_must_compute_the_same_is_compared_to_the_last_bit() -> None:
     assert other.said[0].startswith("it changes what is computed: ")
 
 
+PLANNED_IN_UPDATES = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.02)
+rows = torch.randn(624, 6)
+updates = 6 * 39 // 3
+
+
+def rate(update):
+    return min((update + 1) / 40, (updates - update) / (updates - 40))
+
+
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: max(0.0, rate(update)))
+for epoch in range(6):
+    for number, x in enumerate(rows[torch.randperm(624)].split(16)):
+        loss = (net(x) - x.sum(1, keepdim=True)).square().mean() / 3
+        loss.backward()
+        if number % 3 == 2:
+            optimizer.step()
+            optimizer.zero_grad()
+        schedule.step()
+    print(epoch)
+"""
+
+
+def _per_epoch(text: str) -> str:
+    return text.replace("        schedule.step()\n", "    schedule.step()\n")
+
+
+def test_a_change_after_which_the_loss_ends_clearly_higher_is_not_proven() -> None:
+    proof = proof_of(PLANNED_IN_UPDATES, _per_epoch, "AD115", same_loss=True, steps=200)
+    assert not proof.proven
+    assert "ends clearly higher" in proof.said[0]
+    assert proof_of(PLANNED_IN_UPDATES, _per_epoch, "AD115", steps=200).proven, "where the loss may be another one"
+
+
+def test_a_schedule_planned_in_updates_is_stepped_with_each_of_them() -> None:
+    series = changed(PLANNED_IN_UPDATES, steps=200)
+    assert [(each.finding.code, each.is_proven) for each in series.trials] == [("AD115", True)]
+    assert not series.now.report.findings
+    (text,) = series.now.sources.changed.values()
+    assert b"            optimizer.step()\n            schedule.step()\n" in text
+
+
 FIVE_FAULTS = """\
 import torch
 from torch import nn

@@ -30,6 +30,7 @@ from autograd_doctor.events.steps import (
     GradientUse,
     OptimizerStepped,
     ParametersMovedLater,
+    PassesCounted,
 )
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterGroup, ParameterSeen
 from autograd_doctor.findings import Finding, Location
@@ -680,6 +681,39 @@ def test_a_rate_that_is_spent_early() -> None:
     (finding,) = judge(scheduler_stepped_too_often.RULE, scheduled([0.1 * 0.1 ** (i // 2) for i in range(20)]))
     assert finding.location == line(SCHEDULE)
     assert "within 4 steps, and 15 more steps" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("micro_batches", "epochs", "length", "advice"),
+    [
+        (2, 8, 64, "after every optimizer step"),
+        (2, 8, 8, "once per epoch"),
+        (1, 8, 8, "once per epoch"),
+        (1, 8, 32, "as often as its length says"),
+        (1, None, 8, "once per epoch"),
+        (2, None, 64, "after every optimizer step"),
+    ],
+    ids=[
+        "steps",
+        "epochs, in micro-batches",
+        "epochs",
+        "neither",
+        "no passes known",
+        "no passes, as long as the steps",
+    ],
+)
+def test_the_unit_is_that_of_which_the_run_has_as_many(
+    micro_batches: int, epochs: int | None, length: int, advice: str
+) -> None:
+    def iteration(i: int) -> list[Event]:
+        counts = range(i * micro_batches + 1, (i + 1) * micro_batches + 1)
+        calls = [schedule(i + 1, max(0.0, 1 - n / length), count=n, length=length) for n in counts]
+        return [stepped(i, use(i)), *calls]
+
+    start = schedule(0, 1.0, first=True, at=9, length=length)
+    passes = [PassesCounted(loader=0, passes=epochs, batches=64 * micro_batches)] if epochs else []
+    (finding,) = judge(scheduler_stepped_too_often.RULE, [*repeat(64, iteration, built(), start), *passes])
+    assert advice in finding.help
 
 
 @pytest.mark.parametrize(("left_out", "words"), [(["scheduler"], "`scheduler`"), (["optimizer", "scheduler"], "and")])

@@ -1009,6 +1009,7 @@ def rounded(
     rate: float = 0.1,
     steps: int = 5,
     arrived: float | None = None,
+    seen_as: str = "bfloat16",
 ) -> list[Event]:
     """Steps that leave these shares of the values of four parameters as they are; `arrived`: moved in the end."""
     four = list(range(4))
@@ -1023,10 +1024,11 @@ def rounded(
             updates=[0.1] * 4,
             still=dict(enumerate(shares)),
             arrived={} if arrived is None else dict.fromkeys(four, arrived),
+            dtypes=dict.fromkeys(four, "bfloat16"),
         )
         return [stepped(i, history, moved=list(moved), learning_rates=[rate]), sizes]
 
-    return repeat(steps, iteration, *seen("w", "b", "c", "d", dtype="bfloat16"), built(parameters=four))
+    return repeat(steps, iteration, *seen("w", "b", "c", "d", dtype=seen_as), built(parameters=four))
 
 
 def test_updates_that_are_rounded_away_in_most_values() -> None:
@@ -1038,6 +1040,15 @@ def test_updates_that_are_rounded_away_in_most_values() -> None:
 def test_parameters_of_which_only_one_never_moves() -> None:
     (finding,) = judge(parameters_unchanged.RULE, rounded([1.0, 0.5, 0.4, 0.3]))
     assert finding.parameters == (0,)
+    assert "`b`" not in finding.message
+
+
+def test_a_model_that_was_cast_after_it_was_seen_is_told_with_all_that_it_loses() -> None:
+    (finding,) = judge(parameters_unchanged.RULE, rounded([1.0, 0.8, 0.7, 0.75], seen_as="float32"))
+    assert "`w` (bfloat16)" in finding.message
+    assert "a step leaves 75% of the values of `b`, `c`, `d` as they are, too" in finding.message
+    assert "float32" in finding.help
+    assert "learning rate" not in finding.help
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,34 @@ def test_a_schedule_planned_in_updates_is_stepped_with_each_of_them() -> None:
     assert b"            optimizer.step()\n            schedule.step()\n" in text
 
 
+TWICE_IN_A_LINE = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(5, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+prices = torch.rand(48, 5)
+paid = prices.sum(1)
+for _ in range(12):
+    lots = torch.randint(0, 48, (16,))
+    guess = net(prices[lots])
+    loss = torch.maximum(guess - paid[lots], 0.5 * (paid[lots] - guess)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_an_operand_is_changed_wherever_its_statement_has_it() -> None:
+    series = changed(TWICE_IN_A_LINE)
+    assert [(each.finding.code, each.is_proven) for each in series.trials] == [("AD604", True)]
+    (text,) = series.now.sources.changed.values()
+    (line,) = [line for line in text.decode().splitlines() if "loss =" in line]
+    assert line.count("guess.squeeze(1)") == 2
+    assert not series.now.report.findings
+
+
 FIVE_FAULTS = """\
 import torch
 from torch import nn

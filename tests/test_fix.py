@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import marshal
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from autograd_doctor.mistakes import Mistake
 from autograd_doctor.proving.trying import confirmed
 from autograd_doctor.renderers import render
 from autograd_doctor.report import Fixing, Tried
-from tests.changes import changed, proof_of
+from tests.changes import changed, proof_of, tried_in
 from tests.commands import doctor
 
 PILES_UP = """\
@@ -160,6 +161,16 @@ def test_an_operand_is_changed_wherever_its_statement_has_it() -> None:
     (line,) = [line for line in text.decode().splitlines() if "loss =" in line]
     assert line.count("guess.squeeze(1)") == 2
     assert not series.now.report.findings
+
+
+def test_a_step_that_an_accelerator_skips_is_told_and_not_taken_a_second_time(tmp_path: Path) -> None:
+    program = Path(__file__).parent / "programs" / "cycle" / "ad104_accumulated_out_of_step.py"
+    script = Path(shutil.copy(program, tmp_path))
+    first, series = tried_in(script)
+    (finding,) = first.report.findings
+    assert "`tuner.step()` was called 16 times, behind backwards 2, 5, 8, …" in finding.message
+    assert "it would step behind backwards 3, 6, 9, …" in finding.message
+    assert not series.trials
 
 
 FIVE_FAULTS = """\

@@ -20,7 +20,7 @@ from autograd_doctor.events.cycle import (
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import UpdatesMeasured
-from autograd_doctor.events.run import ProgramRaised, RunEnded
+from autograd_doctor.events.run import LightStepsCounted, ProgramRaised, RunEnded
 from autograd_doctor.events.steps import (
     Accumulation,
     BackwardRan,
@@ -714,6 +714,19 @@ def test_the_unit_is_that_of_which_the_run_has_as_many(
     passes = [PassesCounted(loader=0, passes=epochs, batches=64 * micro_batches)] if epochs else []
     (finding,) = judge(scheduler_stepped_too_often.RULE, [*repeat(64, iteration, built(), start), *passes])
     assert advice in finding.help
+
+
+@pytest.mark.parametrize(("micro_batches", "is_told"), [(2, True), (1, False)])
+def test_a_rate_that_is_spent_in_the_middle_between_two_calls_that_were_seen(micro_batches: int, is_told: bool) -> None:
+    def iteration(i: int) -> list[Event]:
+        count = (i + 1) * micro_batches
+        rate = max(0.0, 1 - count / (32 * micro_batches))
+        if i >= 8 and i % 9:
+            return [LightStepsCounted(step=i, first=i, steps=1, by_optimizer={0: 1})]
+        return [stepped(i, use(i)), schedule(i + 1, rate, count=count, kind="LambdaLR")]
+
+    found = judge(scheduler_stepped_too_often.RULE, repeat(64, iteration, built(), schedule(0, 1.0, first=True, at=9)))
+    assert [("after every optimizer step" in finding.help) for finding in found] == [True] * is_told
 
 
 @pytest.mark.parametrize(("left_out", "words"), [(["scheduler"], "`scheduler`"), (["optimizer", "scheduler"], "and")])

@@ -51,7 +51,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             taken_over = [first.step for first in others if first is not calls[0] and first.step >= calls[-1].step]
             last = min([_last_step(trace, calls[-1].optimizer, steps), *taken_over])
             seen = (
-                _collapsed(calls, last, tunables)
+                _collapsed(calls, last, tunables, is_often=_is_often(trace, calls))
                 or _will_collapse(trace, calls, tunables)
                 or _counts_passes(trace, calls)
             )
@@ -90,10 +90,15 @@ def _unit(trace: Trace, calls: Calls, small: float) -> str:
     """
     span, epochs = _span(calls, small), _epochs(trace, calls)
     times, steps = _times(calls), trace.steps_by_optimizer[calls[-1].optimizer]
-    unit, count = (_EACH_STEP, steps) if times >= _RARER * steps else (_SOME_UNIT, times)
+    unit, count = (_EACH_STEP, steps) if _is_often(trace, calls) else (_SOME_UNIT, times)
     if epochs is None:
         return unit if span > _FEW * count else _EACH_EPOCH
     return unit if abs(log(span / count)) < abs(log(span / epochs)) else _EACH_EPOCH
+
+
+def _is_often(trace: Trace, calls: Calls) -> bool:
+    """Whether it is stepped more often than the optimizer."""
+    return _times(calls) >= _RARER * trace.steps_by_optimizer[calls[-1].optimizer]
 
 
 def _span(calls: Calls, small: float) -> float:
@@ -132,8 +137,12 @@ def _rates(calls: Calls) -> list[float]:
     return [max(known(call.learning_rates)) for call in calls]
 
 
-def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
-    """The rate came to nearly nothing, and at least as many steps again were taken after that as before."""
+def _collapsed(calls: Calls, last: int, tunables: Tunables, *, is_often: bool) -> str:
+    """The rate came to nearly nothing, and at least as many steps again were taken after that as before.
+
+    Where it is stepped for each of two micro-batches, that is in the middle of the run, and the call may not have been
+    seen that came first: then it is enough if the one before it came in the first half.
+    """
     rates = _rates(calls)
     peak = 0.0
     for position, rate in enumerate(rates):
@@ -141,8 +150,10 @@ def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
         if position > 1 and peak > 0 and rate <= _ROUNDING * tunables["small_fraction"] * peak:
             before = calls[position].step - calls[0].step
             after = last - calls[position].step
+            earliest = calls[position - 1].step - calls[0].step if is_often else before
             comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
-            if 0 < before <= after and not comes_back and not _goes_on(calls, position):
+            is_early = before > 0 and after > 0 and 2 * earliest <= before + after
+            if is_early and not comes_back and not _goes_on(calls, position):
                 return (
                     f"the rate fell from {peak:g} to {rate:g} within {plural(before, 'step')}, and "
                     f"{plural(after, 'more step')} {'was' if after == 1 else 'were'} taken after that{_length(calls)}"

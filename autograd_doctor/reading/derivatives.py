@@ -226,12 +226,13 @@ def copies_of(
 def _spread(size: int, few: int, needed: Set[int]) -> torch.Tensor:
     """So many indices of a dimension, the needed ones and others at even distances."""
     others = [index * size // few for index in range(few)]
-    return torch.tensor(sorted([*needed, *[each for each in others if each not in needed]][:few]))
+    chosen = sorted([*needed, *[each for each in others if each not in needed]][:few])
+    return torch.tensor(chosen, device="cpu")
 
 
 def _selected(tensor: torch.Tensor, sizes: Mapping[int, int], kept: Mapping[int, torch.Tensor]) -> torch.Tensor:
     for dim, size in enumerate(tensor.shape):
-        indices = kept[size] if size in kept else torch.arange(sizes[size])
+        indices = kept[size] if size in kept else torch.arange(sizes[size], device="cpu")
         tensor = tensor.index_select(dim, indices.to(tensor.device))
     return tensor
 

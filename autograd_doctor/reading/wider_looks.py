@@ -30,7 +30,7 @@ def judge_elsewhere(case: Case) -> Verdict | None:
     """
     for index, element in _off(case):
         position = case.wanted[index]
-        place = torch.unravel_index(torch.tensor(element), case.arguments[position].shape)
+        place = torch.unravel_index(torch.tensor(element, device="cpu"), case.arguments[position].shape)
         few = copies_of(case.arguments, _SIZES, _places(case.arguments[position], place))
         verdict = judge(replace(case, arguments=few)) if few is not None else None
         if verdict is not None and verdict.verdict in ("wrong", "differs", "surrogate"):

@@ -270,8 +270,7 @@ def _later_copies(met: _Met, args: Sequence[Any]) -> tuple[Any, ...] | None:
     wanted = tuple(i for i, arg in enumerate(args) if _is_tensor(arg) and _is_real(arg) and arg.requires_grad)
     if met.holds or wanted != met.wanted or not all(_is_tensor(arg) or is_plain(arg) for arg in args):
         return None
-    real = [arg for arg in args if _is_tensor(arg) and _is_real(arg)]
-    return whole_copies(args, MOST_ELEMENTS) if all(bool(torch.isfinite(each).all()) for each in real) else None
+    return whole_copies(args, MOST_ELEMENTS)
 
 
 def judge_first(case: Case, cls: type) -> Verdict:
@@ -319,6 +318,8 @@ def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdic
 def _elsewhere(cls: Any, met: _Met, whole: tuple[Any, ...] | None) -> Verdict | None:
     """The verdict on other elements than those that were judged, if it goes wrong there."""
     if whole is None or is_one_of_several():
+        return None
+    if not all(bool(torch.isfinite(each).all()) for each in whole if _is_tensor(each) and _is_real(each)):
         return None
     with contextlib.suppress(Exception), unnoticed():
         return judge_elsewhere(_case(cls, whole, met))

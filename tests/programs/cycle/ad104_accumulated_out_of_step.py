@@ -10,10 +10,9 @@ torch.manual_seed(7)
 harbour = Accelerator(cpu=True, gradient_accumulation_steps=3)
 hours = torch.rand(144, 1) * 12
 level = (hours * 0.52).cos() + 0.05 * torch.randn(144, 1)
-gauge = nn.Sequential(nn.Linear(1, 24), nn.Tanh(), nn.Linear(24, 1))
-gauge, tuner, sheets = harbour.prepare(
-    gauge, torch.optim.RMSprop(gauge.parameters(), lr=3e-3), DataLoader(TensorDataset(hours, level), batch_size=12)
-)
+gauge = harbour.prepare(nn.Sequential(nn.Linear(1, 24), nn.Tanh(), nn.Linear(24, 1)))
+tuner = harbour.prepare(torch.optim.RMSprop(gauge.parameters(), lr=3e-3))
+sheets = harbour.prepare(DataLoader(TensorDataset(hours, level), batch_size=12))
 
 
 def learn(sheet, wait):

@@ -48,18 +48,28 @@ def tried_in(script: Path, **overrides: Any) -> tuple[Seen, Series]:
         return first, tried(first, run, lambda: first, is_over=lambda: False)
 
 
-def proof_of(program: str, change: Callable[[str], str], code: str, *, keeps: bool = False) -> Proof:
+def proof_of(
+    program: str,
+    change: Callable[[str], str],
+    code: str,
+    *,
+    keeps: bool = False,
+    same_loss: bool = False,
+    **overrides: Any,
+) -> Proof:
     """What a run shows of a change of a program that is made by hand, for its finding of this code."""
     with tempfile.TemporaryDirectory() as name:
         script = Path(name, "train.py")
         script.write_text(program, encoding="utf-8")
-        with _seen(script, Sources()) as (first, plan):
+        with _seen(script, Sources(), **overrides) as (first, plan):
             pass
         sources = first.sources.with_text(str(script), change(program))
-        with _seen(script, sources, steps=as_far(plan, first).steps, batches_per_epoch=0) as (after, _):
+        far = {"steps": as_far(plan, first).steps, "batches_per_epoch": 0}
+        with _seen(script, sources, **{**overrides, **far}) as (after, _):
             pass
         target = next(finding for finding in first.report.findings if finding.code == code)
-        return proof(target, first, after, differs=computes_the_same(first, after) if keeps else None)
+        differs = computes_the_same(first, after) if keeps else None
+        return proof(target, first, after, differs=differs, same_loss=same_loss)
 
 
 def candidates_for(code: str, marked: str, folder: Path, **facts: Any) -> list[str]:

@@ -17,7 +17,7 @@ from autograd_doctor.events import all_events
 from autograd_doctor.plan import Plan, Target
 from tests.harness import ROOT, forked, programs
 
-STEPLESS = {"model_only.py", "ad404_scaler_skips_for_ever.py"}
+STEPLESS = {"ad104_accumulated_out_of_step.py", "model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
 EVERY = int(os.environ.get("BITWISE_EVERY", "24"))
 """Of the programs of the tests, one in so many: all of them, with 1, take about an hour."""

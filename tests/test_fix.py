@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import marshal
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from autograd_doctor.mistakes import Mistake
 from autograd_doctor.proving.trying import confirmed
 from autograd_doctor.renderers import render
 from autograd_doctor.report import Fixing, Tried
-from tests.changes import changed, proof_of
+from tests.changes import changed, proof_of, tried_in
 from tests.commands import doctor
 
 PILES_UP = """\
@@ -85,6 +86,91 @@ def test_what_must_compute_the_same_is_compared_to_the_last_bit() -> None:
     other = proof_of(keeps, lambda text: number(text).replace("lr=0.05", "lr=0.050001"), "AD301", keeps=True)
     assert not other.proven
     assert other.said[0].startswith("it changes what is computed: ")
+
+
+PLANNED_IN_UPDATES = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.02)
+rows = torch.randn(624, 6)
+updates = 6 * 39 // 3
+
+
+def rate(update):
+    return min((update + 1) / 40, (updates - update) / (updates - 40))
+
+
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: max(0.0, rate(update)))
+for epoch in range(6):
+    for number, x in enumerate(rows[torch.randperm(624)].split(16)):
+        loss = (net(x) - x.sum(1, keepdim=True)).square().mean() / 3
+        loss.backward()
+        if number % 3 == 2:
+            optimizer.step()
+            optimizer.zero_grad()
+        schedule.step()
+    print(epoch)
+"""
+
+
+def _per_epoch(text: str) -> str:
+    return text.replace("        schedule.step()\n", "    schedule.step()\n")
+
+
+def test_a_change_after_which_the_loss_ends_clearly_higher_is_not_proven() -> None:
+    proof = proof_of(PLANNED_IN_UPDATES, _per_epoch, "AD115", same_loss=True, steps=200)
+    assert not proof.proven
+    assert "ends clearly higher" in proof.said[0]
+    assert proof_of(PLANNED_IN_UPDATES, _per_epoch, "AD115", steps=200).proven, "where the loss may be another one"
+
+
+def test_a_schedule_planned_in_updates_is_stepped_with_each_of_them() -> None:
+    series = changed(PLANNED_IN_UPDATES, steps=200)
+    assert [(each.finding.code, each.is_proven) for each in series.trials] == [("AD115", True)]
+    assert not series.now.report.findings
+    (text,) = series.now.sources.changed.values()
+    assert b"            optimizer.step()\n            schedule.step()\n" in text
+
+
+TWICE_IN_A_LINE = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(5, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+prices = torch.rand(48, 5)
+paid = prices.sum(1)
+for _ in range(12):
+    lots = torch.randint(0, 48, (16,))
+    guess = net(prices[lots])
+    loss = torch.maximum(guess - paid[lots], 0.5 * (paid[lots] - guess)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_an_operand_is_changed_wherever_its_statement_has_it() -> None:
+    series = changed(TWICE_IN_A_LINE)
+    assert [(each.finding.code, each.is_proven) for each in series.trials] == [("AD604", True)]
+    (text,) = series.now.sources.changed.values()
+    (line,) = [line for line in text.decode().splitlines() if "loss =" in line]
+    assert line.count("guess.squeeze(1)") == 2
+    assert not series.now.report.findings
+
+
+def test_a_step_that_an_accelerator_skips_is_told_and_not_taken_a_second_time(tmp_path: Path) -> None:
+    program = Path(__file__).parent / "programs" / "cycle" / "ad104_accumulated_out_of_step.py"
+    script = Path(shutil.copy(program, tmp_path))
+    first, series = tried_in(script)
+    (finding,) = first.report.findings
+    assert "`tuner.step()` was called 16 times, behind backwards 2, 5, 8, …" in finding.message
+    assert "it would step behind backwards 3, 6, 9, …" in finding.message
+    assert not series.trials
 
 
 FIVE_FAULTS = """\

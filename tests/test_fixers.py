@@ -28,6 +28,7 @@ NOT_FIXED = {
     "AD112 bad_taking_turns": "it may be by design, as the finding says",
     "AD110 bad": "nobody but the person knows which rate was meant",
     "AD204 bad_backbone_that_is_not_frozen": "whether the backbone is to learn, or to be frozen, nothing tells",
+    "AD309 bad_adapted_in_vain": "which loss was to be computed with the weights that were made is the person's choice",
     "AD511 bad": "how the classes are to be numbered is the person's choice",
     "AD511 bad_blank": "which class is to be the blank is the person's choice",
     "AD501 bad_step_before_the_second_backward": "both losses share a forward: of which weights is the person's choice",

@@ -217,6 +217,64 @@ class Clipped(KinkAtZero):
         return (2 * x * grad).clamp(-0.1, 0.1)
 
 
+class Pinball(KinkAtZero):
+    """The error of a quantile, of which one side is rare."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x < 2, 0.1 * x.square(), 1.4 * x - 2.4)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.where(x < 2, 0.2 * x, -1.4)
+
+
+class PinballSummed(Pinball):
+    @staticmethod
+    def forward(ctx, x):
+        return Pinball.forward(ctx, x).sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad.unsqueeze(-1) * torch.where(x < 2, 0.2 * x, -1.4)
+
+
+class PinballRight(Pinball):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.where(x < 2, 0.2 * x, 1.4)
+
+
+class FarOnly(Pinball):
+    """The sign is missing in its derivative, which is right wherever inputs are positive."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.abs().clamp(min=0.5) - 0.5
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x.abs() > 0.5)
+
+
+class Saturating(KinkAtZero):
+    """A bound that few inputs reach, beyond which the gradient passes on purpose."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(-2.2, 2.2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
 class ClampWithoutGradientOfTheIncoming(KinkAtZero):
     """Straight-through estimator, surrogate, quantised, spike, threshold: words that change nothing."""
 
@@ -451,6 +509,47 @@ def test_gradients_that_autograd_refuses_are_wrong(function: Any, arguments: Any
 def test_missing_mask_is_wrong_where_the_forward_is_flat() -> None:
     judged = verdict(Unmasked, inputs(8, 8))
     assert (judged.verdict, judged.expected, judged.found) == ("wrong", 0.0, 1.0)
+
+
+def mostly_small(*shape: int) -> torch.Tensor:
+    """Few elements are large, and none of the first."""
+    x = inputs(*shape).detach().clamp(-1, 1)
+    x.reshape(-1)[40::37] = 3 + torch.rand(1, generator=torch.Generator().manual_seed(2))
+    return x.requires_grad_()
+
+
+@pytest.mark.parametrize("function", [Pinball, PinballSummed])
+@pytest.mark.parametrize("shape", [(256,), (32, 24), (4, 8, 16)], ids=["vector", "matrix", "stack"])
+def test_an_error_confined_to_few_elements_is_found(function: Any, shape: tuple[int, ...]) -> None:
+    judged = verdict(function, mostly_small(*shape))
+    assert judged.verdict == "wrong"
+    assert (judged.found or 0) * (judged.expected or 0) < 0
+
+
+@pytest.mark.parametrize("shape", [(256,), (32, 24)])
+def test_a_missing_sign_is_found_whatever_elements_come_first(shape: tuple[int, ...]) -> None:
+    x = inputs(*shape).detach()
+    for ordered in (x.abs(), -x.abs(), x, x.sort().values):
+        ordered.reshape(-1)[100:104] = -2.0
+        assert verdict(FarOnly, ordered.requires_grad_()).verdict == "wrong"
+
+
+@pytest.mark.parametrize(("function", "expected"), [(PinballRight, "right"), (Saturating, "surrogate")])
+def test_few_elements_of_another_kind_are_no_mistake(function: Any, expected: str) -> None:
+    assert verdict(function, mostly_small(32, 24)).verdict == expected
+
+
+def test_inputs_that_grow_are_looked_at_again() -> None:
+    def program(function: Any) -> list[str]:
+        with watching(Functions) as seen:
+            for call in range(70):
+                function.apply((inputs(64).detach() * 0.1 * (1 + call)).requires_grad_())
+                if call == 0:
+                    seen.find(Functions).finish()
+        return [each.verdict for each in seen.of(FunctionJudged)]
+
+    assert program(Pinball) == ["right", "wrong"]
+    assert program(PinballRight) == ["right"]
 
 
 @pytest.mark.parametrize(

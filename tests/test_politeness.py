@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 
 from autograd_doctor.keeping import put_back as putting_back
+from autograd_doctor.keeping.claims import Claims
 from autograd_doctor.keeping.listing import Listing
 from autograd_doctor.keeping.put_back import put_back
 from autograd_doctor.keeping.told import told
+from autograd_doctor.keeping.workspace import workspace
 from autograd_doctor.plan import Plan, Target
 from autograd_doctor.runner.polite import Polite
 from tests.checks import soon
@@ -473,6 +475,19 @@ def test_a_virtual_environment_is_not_compared(tmp_path: Path) -> None:
     (tmp_path / "env" / "lib" / "new").touch()
     assert listing.is_whole
     assert listing.changes() == [str(tmp_path / "data" / "new")]
+
+
+def test_what_checks_write_below_the_working_folder_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with workspace():
+        (tmp_path / "autograd-doctor-notes").mkdir()
+        listing = Listing([str(tmp_path)], besides="")
+        with workspace() as another, Claims(Path(another.scratch)).turn():
+            (tmp_path / "autograd-doctor-notes" / "new").touch()
+            assert listing.changes() == [str(tmp_path / "autograd-doctor-notes" / "new")]
+    assert listing.changes() == [str(tmp_path / "autograd-doctor-notes" / "new")]
 
 
 def test_what_others_hold_open_is_not_the_programs(tmp_path: Path) -> None:

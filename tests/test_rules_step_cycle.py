@@ -20,7 +20,7 @@ from autograd_doctor.events.cycle import (
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import UpdatesMeasured
-from autograd_doctor.events.run import ProgramRaised, RunEnded
+from autograd_doctor.events.run import LightStepsCounted, ProgramRaised, RunEnded
 from autograd_doctor.events.steps import (
     Accumulation,
     BackwardRan,
@@ -30,6 +30,7 @@ from autograd_doctor.events.steps import (
     GradientUse,
     OptimizerStepped,
     ParametersMovedLater,
+    PassesCounted,
 )
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterGroup, ParameterSeen
 from autograd_doctor.findings import Finding, Location
@@ -682,6 +683,52 @@ def test_a_rate_that_is_spent_early() -> None:
     assert "within 4 steps, and 15 more steps" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("micro_batches", "epochs", "length", "advice"),
+    [
+        (2, 8, 64, "after every optimizer step"),
+        (2, 8, 8, "once per epoch"),
+        (1, 8, 8, "once per epoch"),
+        (1, 8, 32, "as often as its length says"),
+        (1, None, 8, "once per epoch"),
+        (2, None, 64, "after every optimizer step"),
+    ],
+    ids=[
+        "steps",
+        "epochs, in micro-batches",
+        "epochs",
+        "neither",
+        "no passes known",
+        "no passes, as long as the steps",
+    ],
+)
+def test_the_unit_is_that_of_which_the_run_has_as_many(
+    micro_batches: int, epochs: int | None, length: int, advice: str
+) -> None:
+    def iteration(i: int) -> list[Event]:
+        counts = range(i * micro_batches + 1, (i + 1) * micro_batches + 1)
+        calls = [schedule(i + 1, max(0.0, 1 - n / length), count=n, length=length) for n in counts]
+        return [stepped(i, use(i)), *calls]
+
+    start = schedule(0, 1.0, first=True, at=9, length=length)
+    passes = [PassesCounted(loader=0, passes=epochs, batches=64 * micro_batches)] if epochs else []
+    (finding,) = judge(scheduler_stepped_too_often.RULE, [*repeat(64, iteration, built(), start), *passes])
+    assert advice in finding.help
+
+
+@pytest.mark.parametrize(("micro_batches", "is_told"), [(2, True), (1, False)])
+def test_a_rate_that_is_spent_in_the_middle_between_two_calls_that_were_seen(micro_batches: int, is_told: bool) -> None:
+    def iteration(i: int) -> list[Event]:
+        count = (i + 1) * micro_batches
+        rate = max(0.0, 1 - count / (32 * micro_batches))
+        if i >= 8 and i % 9:
+            return [LightStepsCounted(step=i, first=i, steps=1, by_optimizer={0: 1})]
+        return [stepped(i, use(i)), schedule(i + 1, rate, count=count, kind="LambdaLR")]
+
+    found = judge(scheduler_stepped_too_often.RULE, repeat(64, iteration, built(), schedule(0, 1.0, first=True, at=9)))
+    assert [("after every optimizer step" in finding.help) for finding in found] == [True] * is_told
+
+
 @pytest.mark.parametrize(("left_out", "words"), [(["scheduler"], "`scheduler`"), (["optimizer", "scheduler"], "and")])
 def test_what_an_accelerator_was_not_given_is_to_be_prepared(left_out: list[str], words: str) -> None:
     (often,) = judge(
@@ -975,6 +1022,7 @@ def rounded(
     rate: float = 0.1,
     steps: int = 5,
     arrived: float | None = None,
+    seen_as: str = "bfloat16",
 ) -> list[Event]:
     """Steps that leave these shares of the values of four parameters as they are; `arrived`: moved in the end."""
     four = list(range(4))
@@ -989,10 +1037,11 @@ def rounded(
             updates=[0.1] * 4,
             still=dict(enumerate(shares)),
             arrived={} if arrived is None else dict.fromkeys(four, arrived),
+            dtypes=dict.fromkeys(four, "bfloat16"),
         )
         return [stepped(i, history, moved=list(moved), learning_rates=[rate]), sizes]
 
-    return repeat(steps, iteration, *seen("w", "b", "c", "d", dtype="bfloat16"), built(parameters=four))
+    return repeat(steps, iteration, *seen("w", "b", "c", "d", dtype=seen_as), built(parameters=four))
 
 
 def test_updates_that_are_rounded_away_in_most_values() -> None:
@@ -1004,6 +1053,15 @@ def test_updates_that_are_rounded_away_in_most_values() -> None:
 def test_parameters_of_which_only_one_never_moves() -> None:
     (finding,) = judge(parameters_unchanged.RULE, rounded([1.0, 0.5, 0.4, 0.3]))
     assert finding.parameters == (0,)
+    assert "`b`" not in finding.message
+
+
+def test_a_model_that_was_cast_after_it_was_seen_is_told_with_all_that_it_loses() -> None:
+    (finding,) = judge(parameters_unchanged.RULE, rounded([1.0, 0.8, 0.7, 0.75], seen_as="float32"))
+    assert "`w` (bfloat16)" in finding.message
+    assert "a step leaves 75% of the values of `b`, `c`, `d` as they are, too" in finding.message
+    assert "float32" in finding.help
+    assert "learning rate" not in finding.help
 
 
 @pytest.mark.parametrize(

@@ -1054,6 +1054,22 @@ def test_schedulers():
     assert [call.raised for name, call in heard if name == "ended" and call.scheduler is plateau][-1]
 
 
+def test_wrapped_steps():
+    def step(self):
+        return "stepped"
+
+    def arriving(module):
+        return type("AcceleratedOptimizer", (torch.optim.Optimizer,), {"__module__": module, "step": step})
+
+    before = arriving("accelerate.optimizer")
+    with Heard("wrapped_steps") as heard:
+        later, other = arriving("accelerate.optimizer"), arriving("mine")
+        assert [kind.step(kind.__new__(kind)) for kind in (before, later, other)] == ["stepped"] * 3
+    assert heard.names == ["asked", "asked"]
+    assert [vars(kind)["step"] for kind in (before, later, other)] == [step] * 3
+    assert "__init_subclass__" not in vars(torch.optim.Optimizer)
+
+
 def test_distributions():
     from torch.distributions import Independent, Normal, TransformedDistribution
     from torch.distributions.transforms import TanhTransform

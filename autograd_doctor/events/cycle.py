@@ -86,6 +86,23 @@ class ScalerUsed(Event, frozen=True):
     found_inf: bool = False
 
 
+class StepsSkipped(Event, frozen=True):
+    """Steps of an optimizer that its accelerator has prepared were asked for, and none was passed on to it: each came
+    within an accumulation. Told at the end of the run.
+
+    name: what the program calls the prepared one. location: where the first was asked for. times: how many were.
+    asked_in, due_in: behind which backwards, by their number from 1, a step was asked for, and would have been taken;
+    the first few of each.
+    """
+
+    optimizer: int
+    name: str
+    location: Location | None
+    times: int
+    asked_in: list[int]
+    due_in: list[int]
+
+
 class SchedulerStepped(Event, frozen=True):
     """A learning-rate scheduler stepped. `first` marks the call that its constructor makes.
 

@@ -20,6 +20,19 @@ class GraphRetained(Event, frozen=True):
     bytes_held: int
 
 
+class WeightsAdapted(Event, frozen=True):
+    """A line made weights of weights and of their gradients, which have a graph. Told at the end of the run.
+
+    location: of that line; taken_at: where the gradients were taken. made: how many weights that were looked at until
+    an optimizer stepped. idle: of these, those that nothing had used by then.
+    """
+
+    location: Location | None
+    taken_at: Location | None
+    made: int
+    idle: int
+
+
 class Survivor(Struct, frozen=True):
     """Tensors made at one place that outlived the step in which they were made.
 

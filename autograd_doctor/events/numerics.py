@@ -88,7 +88,7 @@ class UpdatesMeasured(Event, frozen=True):
     weights: root mean squares of their values before the step. updates: of what the step added to them. Both are taken
     over the same values, of a large parameter over some that are spread evenly. still: of parameters of 16 bits, by
     number, the share of those with a gradient that it left as they were, bit for bit. arrived: the share of these that
-    have moved since the first such step, in whichever.
+    have moved since the first such step, in whichever. dtypes: of the same, as they are now.
     """
 
     optimizer: int
@@ -97,6 +97,7 @@ class UpdatesMeasured(Event, frozen=True):
     updates: list[float]
     still: dict[int, float] = {}
     arrived: dict[int, float] = {}
+    dtypes: dict[int, str] = {}
 
 
 class SumStoodStill(Event, frozen=True):

@@ -29,7 +29,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     editing = Editing(here)
     for each in (*_made_for(here, call, line), line, *(each for each in following[:behind] if each in moved)):
         editing.move(each, after=last)
-    yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing)
+    yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing, same_loss=True)
 
 
 def _until_used(case: Case, source: Source, line: Statement) -> tuple[list[Statement], list[Statement]]:

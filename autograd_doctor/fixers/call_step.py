@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed
+from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed, StepsSkipped
 from autograd_doctor.events.steps import BackwardRan, GradientsCleared
 from autograd_doctor.findings import Location
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
@@ -23,7 +23,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     if here is None or backward is None or optimizer is None or case.trace.steps_by_optimizer[optimizer]:
         return
     name = _name(case, here, optimizer, backward)
-    if not name:
+    if not name or case.trace.of(StepsSkipped):
         return
     wrong = _wrong_step(case, here, backward)
     if wrong is not None:

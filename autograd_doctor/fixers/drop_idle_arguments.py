@@ -15,8 +15,11 @@ _ARGUMENTS = {"AD304": "retain_graph", "AD309": "create_graph"}
 def candidates(case: Case) -> Iterator[Candidate]:
     """Leave the argument out; or keep the graph that is there, instead of building another one.
 
-    What is only sometimes true is left alone: it may be right where it is.
+    What is only sometimes true is left alone: it may be right where it is. So is a graph that was built for weights
+    which nothing uses: these are to be used.
     """
+    if case.related("the weights are made here") is not None:
+        return
     here, keyword = case.here(), _ARGUMENTS[case.finding.code]
     call = here.at(case.finding.location, cst.Call) if here is not None else None
     argument = named_argument(call, keyword) if call is not None else None

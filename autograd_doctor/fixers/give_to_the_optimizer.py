@@ -31,7 +31,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         return
     told = ", ".join(f"`{each.removeprefix('*')}`" for each in lacked)
     changed = Editing(here).replace(given.value, _more(here, given.value, lacked))
-    yield case.candidate(f"give the optimizer {told}, too", changed)
+    yield case.candidate(f"give the optimizer {told}, too", changed, same_loss=True)
 
 
 def _lacked(case: Case, names: Iterable[str]) -> list[str]:

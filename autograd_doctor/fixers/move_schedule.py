@@ -39,12 +39,14 @@ def _behind(case: Case, here: Source, unit: Statement, said: str) -> Iterator[Ca
     target = here.beside(step, unit) if step is not None else None
     loop = here.loop(unit)
     if target is not None:
-        if here.is_movable(unit, target):
-            yield case.candidate(f"move {said} after the optimizer's step", Editing(here).move(unit, after=target))
+        if here.span(target) > here.span(unit) and here.is_movable(unit, target):
+            what = f"move {said} after the optimizer's step"
+            yield case.candidate(what, Editing(here).move(unit, after=target), same_loss=True)
     elif loop is not None and here.home(unit) is loop.body and not _leaves_early(here, loop):
         (*_, last) = here.block(unit)
         if last is not unit and here.is_movable(unit, last):
-            yield case.candidate(f"move {said} to the end of the loop", Editing(here).move(unit, after=last))
+            what = f"move {said} to the end of the loop"
+            yield case.candidate(what, Editing(here).move(unit, after=last), same_loss=True)
 
 
 def _leaves_early(here: Source, loop: Loop) -> bool:
@@ -61,7 +63,8 @@ def _once_per_epoch(case: Case, here: Source, unit: Statement, said: str) -> Ite
         code = f"if {here.code(test)}:\n" + "".join(f"    {line}\n" for line in code.splitlines())
     if _tests(here, unit, loop) is not None and not here.depends(unit, here.bound(loop)):
         what = f"move {said} behind the loop, so that it runs once per epoch"
-        yield case.candidate(what, Editing(here).remove(here.whole(unit, cst.If)).after(loop, code))
+        editing = Editing(here).remove(here.whole(unit, cst.If)).after(loop, code)
+        yield case.candidate(what, editing, same_loss=True)
 
 
 def _runs_again(case: Case, here: Source, loop: Loop) -> bool:
@@ -85,7 +88,7 @@ def _tests(here: Source, unit: Statement, loop: Loop) -> list[cst.BaseExpression
 
 
 def _with_each_step(case: Case, here: Source, unit: Statement, said: str) -> Iterator[Candidate]:
-    """Into the loop behind which it stands, after the step of the optimizer that it drives."""
+    """Into the loop or the branch beside which it stands, after the step of the optimizer that it drives."""
     driven = {
         event.optimizer
         for event in case.trace.of(SchedulerStepped)
@@ -95,8 +98,9 @@ def _with_each_step(case: Case, here: Source, unit: Statement, said: str) -> Ite
     calls = [call for place in places if (call := here.seen(place, cst.Call)) is not None]
     step = here.statement_of(calls[0]) if len(calls) == len(places) == 1 else None
     around = here.beside(step, unit) if step is not None else None
-    if step is not None and isinstance(around, cst.For | cst.While) and here.is_movable(unit, step):
-        yield case.candidate(f"move {said} after each step of the optimizer", Editing(here).move(unit, after=step))
+    if step is not None and isinstance(around, cst.For | cst.While | cst.If) and here.is_movable(unit, step):
+        what = f"move {said} after each step of the optimizer"
+        yield case.candidate(what, Editing(here).move(unit, after=step), same_loss=True)
 
 
 def _over_the_other(case: Case) -> Iterator[Candidate]:
@@ -120,9 +124,10 @@ def _over_the_other(case: Case) -> Iterator[Candidate]:
     name, given = here.code(assign.targets[0].target), schedule.args[0].value
     if here.code(given) == name and here.is_movable(built, optimizer):
         said = f"build the scheduler behind `{name}`, which it is to drive"
-        yield case.candidate(said, Editing(here).move(built, after=optimizer))
+        yield case.candidate(said, Editing(here).move(built, after=optimizer), same_loss=True)
     elif here.span(built) > here.span(optimizer) and here.is_known(assign.targets[0].target, built):
-        yield case.candidate(f"build the scheduler over `{name}`", Editing(here).replace(given, name))
+        said = f"build the scheduler over `{name}`"
+        yield case.candidate(said, Editing(here).replace(given, name), same_loss=True)
 
 
 FIXER = Fixer(codes=("AD108", "AD110", "AD115"), candidates=candidates)

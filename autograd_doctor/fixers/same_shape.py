@@ -26,10 +26,10 @@ def candidates(case: Case) -> Iterator[Candidate]:
         (expression, dim) for expression, own, other in sides if (dim := extra_dimension(own, other)) is not None
     ]
     for expression, dim in changes:
-        yield _changed(case, here, expression, f"squeeze({dim})")
+        yield from _changed(case, here, expression, f"squeeze({dim})")
     for expression, own, other in sides:
         if (dim := extra_dimension(other, own)) is not None:
-            yield _changed(case, here, expression, f"unsqueeze({dim})")
+            yield from _changed(case, here, expression, f"unsqueeze({dim})")
     for expression, dim in changes:
         made = _assigned(case, here, expression)
         if made is not None:
@@ -80,11 +80,33 @@ def _operands(here: Source, node: cst.CSTNode | None) -> tuple[cst.BaseExpressio
     return (values[0], values[1]) if len(values) > 1 else (None, None)
 
 
-def _changed(case: Case, here: Source, expression: cst.BaseExpression, call: str) -> Candidate:
+def _changed(case: Case, here: Source, expression: cst.BaseExpression, call: str) -> Iterator[Candidate]:
+    """Wherever the statement has it as an operand, for it is the same tensor there; then in this one place."""
     code = operand(here.code(expression))
-    return case.candidate(
-        f"give both operands the same shape: `{code}.{call}`", Editing(here).replace(expression, f"{code}.{call}")
-    )
+    said = f"give both operands the same shape: `{code}.{call}`"
+    uses = _uses(here, expression)
+    if len(uses) > 1:
+        editing = Editing(here)
+        for each in uses:
+            editing.replace(each, f"{code}.{call}")
+        yield case.candidate(f"{said} in {len(uses)} places", editing)
+    yield case.candidate(said, Editing(here).replace(expression, f"{code}.{call}"))
+
+
+def _uses(here: Source, expression: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Operands and arguments of the same statement that are written like this one, itself among them; none where what
+    it calls may give another tensor each time."""
+    statement = here.statement_of(expression)
+    if statement is None or isinstance(statement, cst.BaseCompoundStatement):
+        return []
+    if next(here.all(cst.Call, inside=expression), None) is not None:
+        return []
+    alike = (each for each in here.all(type(expression), inside=statement) if here.code(each) == here.code(expression))
+    return [each for each in alike if _is_operand(each, here.parent(each))]
+
+
+def _is_operand(node: cst.BaseExpression, above: cst.CSTNode | None) -> bool:
+    return isinstance(above, cst.BinaryOperation) or (isinstance(above, cst.Arg) and above.value is node)
 
 
 FIXER = Fixer(codes=("AD604", "AD616"), candidates=candidates)

@@ -25,7 +25,8 @@ from autograd_doctor.keeping.workspace import is_held, is_workspace
 
 WITHIN = "_AUTOGRAD_DOCTOR_WITHIN"
 """A variable of the child's environment: the marks of the checks within whose programs this one runs."""
-_TURNS = ".autograd_doctor_claims"
+TURNS = ".autograd_doctor_claims"
+"""The file beside the folders of all checks that is locked while one of them claims."""
 _FAMILY = "family"
 _WAITS = "waits"
 _LONGEST_WAIT = 600.0
@@ -78,7 +79,7 @@ class Claims:
         if self._above is None:
             yield
             return
-        lock = os.open(self._above / _TURNS, APPEND | system.NO_LINK, 0o600)
+        lock = os.open(self._above / TURNS, APPEND | system.NO_LINK, 0o600)
         try:
             wait_for(lock)
             yield

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from autograd_doctor.keeping.claims import TURNS
 from autograd_doctor.keeping.processes import open_for_writing
+from autograd_doctor.keeping.workspace import is_of_a_check
 
 _MOST_FILES = 20_000
 _LONGEST = 1.0
@@ -74,7 +76,8 @@ class Listing:
             return
 
     def _is_passed_over(self, entry: os.DirEntry[str]) -> bool:
-        return entry.name in _PASSED_OVER or entry.path == self._besides or entry.inode() in self._output
+        is_ours = entry.path == self._besides or entry.name == TURNS or is_of_a_check(entry.path)
+        return is_ours or entry.name in _PASSED_OVER or entry.inode() in self._output
 
 
 def _file(path: str) -> tuple[int, int] | None:

@@ -126,6 +126,11 @@ def is_workspace(scratch: Path) -> bool:
     return scratch.name == _SCRATCH and scratch.parent.name.startswith(_PREFIX)
 
 
+def is_of_a_check(folder: str) -> bool:
+    """Whether this is the folder of a check, this one's or another's."""
+    return os.path.basename(folder).startswith(_PREFIX) and os.path.exists(os.path.join(folder, _LOCK))
+
+
 def is_held(scratch: Path) -> bool:
     """Whether the check to whose folder this belongs is alive."""
     lock = _taken_over(scratch.parent)

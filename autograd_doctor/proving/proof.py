@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, WeightsFingerprinted
 from autograd_doctor.findings import Losses, Proof
@@ -20,6 +21,12 @@ _Key = tuple[str, str, object]
 _JUDGED = ("passed", "faults")
 _FAILED = ("raised", "killed", "hung", "timeout")
 _NAMED = 3
+_LAST_PART = 4
+"""The last quarter of the steps is how a loss ends."""
+_FEWEST_ENDS, _MOST_HIGHER = 4, 0.75
+"""Losses of that part, and the share of them that must be higher: chosen, so that single batches do not decide."""
+_CLEARLY = 0.1
+"""Of the range that a loss went through: chosen, well above what another order of small steps makes of it."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +82,22 @@ def _told(losses: Sequence[float | None]) -> str:
     return ", ".join("unknown" if loss is None else f"{loss:.6g}" for loss in losses)
 
 
-def proof(target: ReportedFinding, before: Seen, after: Seen, *, differs: str | None, fewer: bool = False) -> Proof:
+def proof(
+    target: ReportedFinding,
+    before: Seen,
+    after: Seen,
+    *,
+    differs: str | None,
+    fewer: bool = False,
+    same_loss: bool = False,
+) -> Proof:
     """What the second run shows. differs: how what it computes differs from what it must be the same as; None where the
     change is to alter that. fewer: whether the change takes steps out: it may have fewer then, and no fewer backwards.
+    same_loss: whether the loss is made of the same, so that it must not end clearly worse.
     """
     changes = _Changes(before, after)
     against = [*_obstacles(target, changes, fewer), *([f"it changes what is computed: {differs}"] if differs else [])]
+    against += _worse(before.report, after.report) if same_loss else ()
     gone = changes.gone
     return Proof(
         proven=not against,
@@ -232,6 +249,26 @@ def _last_losses(before: Report, after: Report) -> Iterator[str]:
     for name in [name for name in new if name in old][:_NAMED]:
         if old[name] != new[name]:
             yield f"the loss `{name}` ends at {new[name]} instead of {old[name]}"
+
+
+def _worse(before: Report, after: Report) -> Iterator[str]:
+    """Losses that end clearly higher than before in the same steps, which saw the same batches."""
+    curves = [
+        {each.name: dict(zip(each.steps, each.values, strict=True)) for each in _losses(report)}
+        for report in (before, after)
+    ]
+    for name in curves[0].keys() & curves[1].keys():
+        old, new = ({step: v for step, v in each[name].items() if isinstance(v, float)} for each in curves)
+        steps = sorted(old.keys() & new.keys())
+        ends = [step for step in steps if _LAST_PART * step > (_LAST_PART - 1) * steps[-1]]
+        if len(ends) < _FEWEST_ENDS:
+            continue
+        higher = sum(new[step] > old[step] for step in ends) / len(ends)
+        was, now = (median(each[step] for step in ends) for each in (old, new))
+        went_through = max(old[step] for step in steps) - min(old[step] for step in steps)
+        if higher >= _MOST_HIGHER and now - was > _CLEARLY * went_through:
+            seen = f"{now:.4g} instead of {was:.4g} in the last {len(ends)} steps seen"
+            yield f"the loss `{name}` ends clearly higher: {seen}"
 
 
 def _failure(seen: Seen) -> str:

@@ -55,9 +55,8 @@ def tried(first: Seen, run: Run, reference: Callable[[], Seen], *, is_over: Call
         finding, candidate, fix = found
         after = run(candidate)
         differs = _difference(series, reference, after) if candidate.keeps else None
-        fix = msgspec.structs.replace(
-            fix, proof=proof(finding, series.now, after, differs=differs, fewer=candidate.fewer)
-        )
+        how = {"fewer": candidate.fewer, "same_loss": candidate.same_loss}
+        fix = msgspec.structs.replace(fix, proof=proof(finding, series.now, after, differs=differs, **how))
         series.trials.append(Trial(finding, _relative_to(first, candidate, fix, series), series.now))
         if fix.proof is not None and fix.proof.proven:
             series.now = after

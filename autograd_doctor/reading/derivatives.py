@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -152,8 +152,12 @@ def _agrees_through(
 
     slope = float((returned.double() * direction).sum())
     measured = float(((reached(_ALONG) - reached(-_ALONG)) @ along) / (2 * _ALONG))
-    room = _AGREE_RELATIVE * max(abs(slope), abs(measured)) + _AGREE_OF_NORM * float(returned.norm())
-    return abs(slope - measured) <= room
+    return abs(slope - measured) <= room_beside(slope, measured, returned)
+
+
+def room_beside(slope: float, measured: float, returned: torch.Tensor) -> float:
+    """How far apart the two may be of which one was returned and the other was measured along a direction."""
+    return _AGREE_RELATIVE * max(abs(slope), abs(measured)) + _AGREE_OF_NORM * float(returned.norm())
 
 
 def _worst(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int], mistake: str) -> Verdict:
@@ -201,13 +205,36 @@ def small_copies(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
 
     Equal sizes stay equal and different ones different, so that what fitted together still does.
     """
+    return copies_of(arguments, _SMALLEST, {})
+
+
+def copies_of(
+    arguments: Sequence[Any], smallest: Sequence[int], places: Mapping[int, Set[int]]
+) -> tuple[Any, ...] | None:
+    """The same, cut to the first of these sizes that makes few elements; of a dimension that `places` knows by its
+    size, with these indices and others from all over it."""
     tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-    for smallest in _SMALLEST:
-        sizes = _smaller({size for tensor in tensors for size in tensor.shape}, smallest)
-        cut = [tensor[tuple(slice(0, sizes[size]) for size in tensor.shape)] for tensor in tensors]
+    for least in smallest:
+        sizes = _smaller({size for tensor in tensors for size in tensor.shape}, least)
+        kept = {size: _spread(size, few, places[size]) for size, few in sizes.items() if size in places}
+        cut = [_selected(tensor, sizes, kept) for tensor in tensors]
         if sum(tensor.numel() for tensor in cut) <= _MOST_CUT:
             return _with_copies(arguments, cut)
     return None
+
+
+def _spread(size: int, few: int, needed: Set[int]) -> torch.Tensor:
+    """So many indices of a dimension, the needed ones and others at even distances."""
+    others = [index * size // few for index in range(few)]
+    chosen = sorted([*needed, *[each for each in others if each not in needed]][:few])
+    return torch.tensor(chosen, device="cpu")
+
+
+def _selected(tensor: torch.Tensor, sizes: Mapping[int, int], kept: Mapping[int, torch.Tensor]) -> torch.Tensor:
+    for dim, size in enumerate(tensor.shape):
+        indices = kept[size] if size in kept else torch.arange(sizes[size], device="cpu")
+        tensor = tensor.index_select(dim, indices.to(tensor.device))
+    return tensor
 
 
 def row_copies(arguments: Sequence[Any]) -> tuple[Any, ...] | None:

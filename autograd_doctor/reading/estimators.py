@@ -34,7 +34,7 @@ _VARIED = 0.05
 _STRETCHED, _FAR = 1.25, 2.0**16
 _STRAIGHT = 0.75
 """Of a forward of straight pieces, most slopes stay as they are when inputs are stretched by a quarter; stretched by
-the larger number, all inputs lie far from where the pieces meet."""
+the larger number, all inputs lie far from where the pieces meet; negated, on the other side of it."""
 
 _RANDOM = "its gradient is random"
 _DISPROPORTIONATE = "its gradient is not proportional to the incoming gradient"
@@ -108,7 +108,9 @@ def _another(argument: Any) -> Any:
 
 
 def _is_held(slope: Slopes) -> bool:
-    """Whether all that is wrong has one size, which the derivative passes there and nowhere else."""
+    """Whether all that is wrong has one size, which the derivative passes there and nowhere else, and its sign."""
+    if bool((slope.returned * slope.measured)[slope.wrong].lt(0).any()):
+        return False
     returned, measured = slope.returned.abs(), slope.measured.abs()
     bound = returned[slope.wrong]
     level = float(bound.mean())
@@ -145,7 +147,14 @@ def _smooths(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes]
         return [slopes(case, [leaf.requires_grad_() for leaf in moved], index) for index in wrong]
 
     is_straight = all(starmap(_keeps_most, zip(found, stretched(_STRETCHED), strict=True)))
-    return is_straight and not any(bool(slope.wrong.any()) for slope in stretched(_FAR))
+    far = [pair for by in (_FAR, -_FAR) for pair in zip(found, stretched(by), strict=True)] if is_straight else []
+    return is_straight and not any(starmap(_is_off, far))
+
+
+def _is_off(near_by: Slopes, far: Slopes) -> bool:
+    """Whether slopes far from the kinks are wrong; those of smooth functions fall to nearly 0 there."""
+    off = (far.returned - far.measured).abs()
+    return bool((far.wrong & (off > _BOUND * near_by.measured.abs().max())).any())
 
 
 def _keeps_most(before: Slopes, after: Slopes) -> bool:

@@ -36,6 +36,7 @@ from autograd_doctor.signals.signal import Seam
 from autograd_doctor.signals.states import States
 from autograd_doctor.signals.transforms import Transforms
 from autograd_doctor.signals.warned import Warnings
+from autograd_doctor.signals.wrapped_steps import WrappedSteps
 from autograd_doctor.signals.wrapping import Wrapping
 
 
@@ -55,6 +56,7 @@ class Signals:
         self.value_reads = ValueReads(guard)
         self.optimizers = OptimizersBuilt(guard)
         self.steps = OptimizerSteps(guard)
+        self.wrapped_steps = WrappedSteps(guard)
         self.clearing = Clearing(guard)
         self.clipping = Clipping(guard)
         self.scalers = Scalers(guard)

@@ -39,6 +39,7 @@ from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.unnoticed import unnoticed
+from autograd_doctor.reading.wider_looks import judge_elsewhere
 from autograd_doctor.reading.without_running import attribute, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -52,6 +53,8 @@ _SECONDS_IF_ASKED = 30.0
 """The same where it is all that the person waits for."""
 _CALLS_LOOKED_AT = 3
 """The first call may come with inputs or attributes that are not typical."""
+_LATER_CALLS = (16, 64, 256, 1024)
+"""Calls that are looked at again: inputs grow, shrink and change their signs in the course of a training."""
 _REFUSED = ("returned an incorrect number of gradients", "returned an invalid gradient")
 _ONCE = "differentiate twice"
 _FAULTS = ("wrong", "differs")
@@ -67,6 +70,8 @@ class _Met:
     `whole` are copies that were not cut, if they are not too large to be kept. `holds`: the objects among them, by
     position, as they were in step `since`; `still`: whether they are the same in a later step, None before one came.
 
+    `later`: such copies from a later call of a function that was right before.
+
     `returned`: its forward came to an end at least once. `read`: its code was.
     `asked_about`: the program runs for its sake. `tried`: the
     inputs on which it was judged, or could not be.
@@ -79,6 +84,7 @@ class _Met:
     read: bool = False
     inputs: list[tuple[Any, ...]] = field(default_factory=list)
     whole: tuple[Any, ...] | None = None
+    later: tuple[Any, ...] | None = None
     holds: dict[int, Any] = field(default_factory=dict)
     since: int = 0
     still: bool | None = None
@@ -140,6 +146,8 @@ class Functions(Instrument):
             _copy_inputs(met, call.args)
         elif met.holds and met.still is None and self._course.steps > met.since:
             met.still = all(i < len(call.args) and is_still(each, call.args[i]) for i, each in met.holds.items())
+        elif met.calls in _LATER_CALLS and met.verdict is not None and met.verdict.verdict == "right":
+            met.later = _later_copies(met, call.args)
 
     def _ended(self, call: FunctionCall) -> None:
         met = self._met.get(call.function)
@@ -189,6 +197,15 @@ class Functions(Instrument):
                 met.verdict = _unless_moved(_judged(cls, met, judge_first), met)
                 met.whole = None
                 self._say(cls, met, met.verdict)
+            elif met.later is not None:
+                self._look_again(cls, met)
+
+    def _look_again(self, cls: type, met: _Met) -> None:
+        later = _elsewhere(cls, met, met.later)
+        met.later = None
+        if later is not None and later.verdict in _FAULTS:
+            met.verdict = later
+            self._say(cls, met, later)
 
     def _judge_second_derivatives(self) -> None:
         for cls, met in self._met.items() if self._twice else ():
@@ -248,6 +265,14 @@ def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
     met.obstacle = "" if met.inputs or met.whole else "its inputs are too large"
 
 
+def _later_copies(met: _Met, args: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Whole copies of the inputs of a later call that is as those before; None where it is not, or they are large."""
+    wanted = tuple(i for i, arg in enumerate(args) if _is_tensor(arg) and _is_real(arg) and arg.requires_grad)
+    if met.holds or wanted != met.wanted or not all(_is_tensor(arg) or is_plain(arg) for arg in args):
+        return None
+    return whole_copies(args, MOST_ELEMENTS)
+
+
 def judge_first(case: Case, cls: type) -> Verdict:
     verdict = judge(case)
     return replace(verdict, hands_on=hands_on(case)) if verdict.verdict in ("right", "surrogate") else verdict
@@ -280,11 +305,25 @@ def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdic
                 failed = "it failed" if met.asked_about else "it does not accept smaller inputs"
                 obstacle = f"{failed}: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
                 continue
-        cut = how is judge_first and verdict.verdict in _FAULTS and not _is_whole(inputs, met)
-        return _confirmed(verdict, cls, met) if cut else verdict
+        if how is not judge_first or _is_whole(inputs, met):
+            return verdict
+        if verdict.verdict == "right" and not met.holds:
+            return _elsewhere(cls, met, met.whole) or verdict
+        return _confirmed(verdict, cls, met) if verdict.verdict in _FAULTS else verdict
     if how is judge_first and not met.obstacle and _agrees_whole(cls, met):
         return Verdict("right")
     return Verdict("not judged", obstacle or "its inputs are too large")
+
+
+def _elsewhere(cls: Any, met: _Met, whole: tuple[Any, ...] | None) -> Verdict | None:
+    """The verdict on other elements than those that were judged, if it goes wrong there."""
+    if whole is None or is_one_of_several():
+        return None
+    if not all(bool(torch.isfinite(each).all()) for each in whole if _is_tensor(each) and _is_real(each)):
+        return None
+    with contextlib.suppress(Exception), unnoticed():
+        return judge_elsewhere(_case(cls, whole, met))
+    return None
 
 
 def _unless_moved(verdict: Verdict, met: _Met) -> Verdict:

@@ -77,6 +77,7 @@ class UpdateSizes(Instrument):
         weights, after = [old for _, old, _ in both], [new for _, _, new in both]
         sizes = root_mean_squares([*weights, *differences(after, weights)])
         low, counts = self._counts(both)
+        dtypes = {self._parameters.number(each): _dtype(each) for each, _, _ in both if is_low(each)}
         step, numbers = self._course.steps, [self._parameters.number(parameter) for parameter, _, _ in both]
 
         def tell(values: Sequence[Any]) -> None:
@@ -91,6 +92,7 @@ class UpdateSizes(Instrument):
                     updates=found[len(numbers) :],
                     still={number: share.still for number, share in shares.items()},
                     arrived={number: share.moved for number, share in shares.items()},
+                    dtypes={number: dtypes[number] for number in shares},
                 )
             )
 
@@ -122,6 +124,10 @@ class UpdateSizes(Instrument):
         moved = moved | (new != first)
         self._first.put(parameter, (first, moved))
         return moved
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _shares(low: list[int], counts: Sequence[torch.Tensor]) -> dict[int, _Shares]:

@@ -112,5 +112,6 @@ RULE = Rule(
         "steps": Tunable(2, "fewest steps whose second derivative was zero", MORE_THAN_ONCE),
         "values": Tunable(4, "fewest values of such a derivative", "chosen: fewer may be zero by chance"),
     },
+    folds=("AD414",),
     about="loss",
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.cycle import GradientsRead, ScalerUsed
+from msgspec.structs import replace
+
+from autograd_doctor.events.cycle import GradientsRead, ScalerUsed, StepsSkipped
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
@@ -34,7 +36,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             and not _are_collected(trace, optimizer)
             and not _are_stepped_elsewhere(trace)
         ):
-            yield _finding(trace, optimizer, meant, thrown_away, waiting)
+            skipped = next((event for event in trace.of(StepsSkipped) if event.optimizer == optimizer), None)
+            finding = _finding(trace, optimizer, meant, thrown_away, waiting)
+            yield finding if skipped is None else _skipped(finding, meant, skipped)
     given_up = _given_up(trace, tunables["minimum_idle"])
     if given_up is not None:
         yield given_up
@@ -173,6 +177,29 @@ def _finding(
     )
 
 
+def _skipped(finding: Finding, backwards: list[BackwardRan], event: StepsSkipped) -> Finding:
+    """The same of an optimizer that is stepped, in micro-batches in which its accelerator passes no step on."""
+    name = event.name or "optimizer"
+    due = f"behind backwards {_first(event.due_in)}" if event.due_in else "behind none of these"
+    return replace(
+        finding,
+        message=f"`{name}.step()` was called {plural(event.times, 'time')}, behind backwards {_first(event.asked_in)}, "
+        f"and skipped each time, because gradients were still being accumulated; it would step {due}",
+        subject=name,
+        location=event.location,
+        help=f"call `{name}.step()` and `{name}.zero_grad()` in every micro-batch: the accelerator skips those that "
+        "come too early",
+        evidence={**finding.evidence, "calls": event.times},
+        related=related(
+            ("gradients were computed here", backwards[0].location), *((r.message, r.location) for r in finding.related)
+        ),
+    )
+
+
+def _first(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers)) + ", …"
+
+
 def bad() -> None:
     import torch
 
@@ -287,6 +314,7 @@ RULE = Rule(
     observes=(
         "Optimizers that never stepped although backwards wrote gradients for parameters that nothing else updates: "
         "backwards that no step of any optimizer used, or gradients that were cleared unused for this very optimizer. "
+        "Of one that an accelerator of Hugging Face has prepared, whether steps were asked for that it skipped. "
         "And lines whose backwards go on, and are cleared unused, after the last step (a warning)."
     ),
     why="The parameters keep their initial values: all the work goes into gradients that nothing reads.",
@@ -298,7 +326,16 @@ RULE = Rule(
         "after each backward, and clears without the optimizer; weights that it writes to by hand after each backward, "
         "or gets from another rank."
     ),
-    needs=(BackwardRan, GradientsCleared, GradientsRead, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
+    needs=(
+        BackwardRan,
+        GradientsCleared,
+        GradientsRead,
+        OptimizerBuilt,
+        OptimizerStepped,
+        RunEnded,
+        ScalerUsed,
+        StepsSkipped,
+    ),
     examine=examine,
     bad=(bad, bad_second_optimizer_forgotten, bad_steps_the_wrong_optimizer),
     good=(good, good_long_accumulation, good_steps_inside_backward),

@@ -17,6 +17,12 @@ from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related
 from autograd_doctor.wording import plural
 
 _LOW_PRECISION = ("bfloat16", "float16")
+_IN_FLOAT32 = (
+    "keep the weights in float32 (`torch.autocast` computes in 16 bits), or an optimizer that adds up what is rounded "
+    "away"
+)
+_MOST = 0.5
+"""Share of the values of a parameter."""
 _LEAST_MOVED, _MOST_MOVED = 0.002, 0.5
 """Shares of values: so few are taken to move in a step, and so many that have moved are enough after any number."""
 _FEW_STEPS = 8
@@ -38,11 +44,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             never = [p for p in never if p not in later]
         lost = [p for p, count in pushed.items() if count > repeats and undone.get(p, 0) >= count - 1]
         rising = still_rising(steps)
-        rounded = {} if rising else _rounded_away(trace, optimizer, pushed.keys() - arriving, tunables)
+        still = _still(trace, optimizer, pushed.keys() - arriving, tunables["minimum_repeats"])
+        rounded = {} if rising else _rounded_away(still, tunables["share"])
         if never and not rising and (2 * len(never) >= len(pushed) or len(never) > len(rounded)):
-            yield _finding(trace, optimizer, looked, never, len(pushed), undone=False)
+            yield _finding(trace, optimizer, looked, never, len(pushed), still)
         elif set(lost) - _at_bound(looked) and _no_other_moves(trace, optimizer, lost):
-            yield _finding(trace, optimizer, looked, lost, len(pushed), undone=True)
+            yield _finding(trace, optimizer, looked, lost, len(pushed), still, undone=True)
         elif rounded:
             yield _mostly(trace, optimizer, looked, rounded)
 
@@ -77,31 +84,46 @@ def _at_bound(steps: list[OptimizerStepped]) -> set[int]:
     return {parameter for step in steps for parameter in step.at_bound} - elsewhere
 
 
-def _rounded_away(trace: Trace, optimizer: int, pushed: Set[int], tunables: Tunables) -> dict[int, float]:
-    """Parameters of 16 bits most values of which stay as they are in each step, with the typical share of these.
-
-    Those that never move at all are the few with large values, if others are so as well.
-    """
+def _still(trace: Trace, optimizer: int, pushed: Set[int], repeats: float) -> dict[int, float]:
+    """Of parameters of 16 bits, the typical share of the values that a step leaves as they are."""
     shares: dict[int, list[float]] = {}
     for event in trace.of(UpdatesMeasured):
         for parameter in pushed & event.still.keys() if event.optimizer == optimizer else ():
             shares.setdefault(parameter, []).append(event.still[parameter])
-    found = {p: median(each) for p, each in shares.items() if len(each) > tunables["minimum_repeats"]}
-    rounded = {parameter: share for parameter, share in found.items() if share >= tunables["share"]}
-    return rounded if 2 * len(rounded) >= len(found) else {}
+    return {parameter: median(each) for parameter, each in shares.items() if len(each) > repeats}
+
+
+def _rounded_away(still: dict[int, float], most: float) -> dict[int, float]:
+    """Those of which nearly all values stay as they are in each step.
+
+    Those that never move at all are the few with large values, if others are so as well.
+    """
+    rounded = {parameter: share for parameter, share in still.items() if share >= most}
+    return rounded if 2 * len(rounded) >= len(still) else {}
+
+
+def _dtypes(trace: Trace, optimizer: int, parameters: list[int]) -> list[str]:
+    """As they were in the steps: a model may have been cast after it came into view."""
+    measured = {
+        p: dtype
+        for event in trace.of(UpdatesMeasured)
+        if event.optimizer == optimizer
+        for p, dtype in event.dtypes.items()
+    }
+    known = {p: trace.parameters[p].dtype for p in parameters if p in trace.parameters}
+    return sorted({measured.get(p, known[p]) for p in known})
 
 
 def _mostly(trace: Trace, optimizer: int, steps: list[OptimizerStepped], rounded: dict[int, float]) -> Finding:
     rates, parameters = rates_of(steps), sorted(rounded)
-    dtypes = sorted({trace.parameters[p].dtype for p in parameters if p in trace.parameters})
+    dtypes = _dtypes(trace, optimizer, parameters)
     share = median(rounded.values())
     return RULE.finding(
         f"a step of {called(trace, optimizer)} leaves {share:.1%} of the values of {trace.parameter_names(parameters)} "
         f"({', '.join(dtypes)}) as they are, bit for bit: the updates are smaller than half a step of the dtype",
         subject=trace.parameter_name(parameters[0]),
         location=steps[0].location,
-        help="keep the weights in float32 (`torch.autocast` computes in 16 bits), or an optimizer that adds up what is "
-        "rounded away",
+        help=_IN_FLOAT32,
         severity="warning",
         evidence={"share": share, "parameters": len(parameters), "steps": len(steps), "rate": max(rates, default=0.0)},
         related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
@@ -152,24 +174,32 @@ def _no_other_moves(trace: Trace, optimizer: int, parameters: list[int]) -> bool
 
 
 def _finding(
-    trace: Trace, optimizer: int, steps: list[OptimizerStepped], parameters: list[int], pushed: int, *, undone: bool
+    trace: Trace,
+    optimizer: int,
+    steps: list[OptimizerStepped],
+    parameters: list[int],
+    pushed: int,
+    still: dict[int, float],
+    *,
+    undone: bool = False,
 ) -> Finding:
     first = steps[0]
     rates = rates_of(steps)
-    dtypes = sorted({trace.parameters[p].dtype for p in parameters if p in trace.parameters})
+    dtypes = _dtypes(trace, optimizer, parameters)
     low = [dtype for dtype in dtypes if dtype in _LOW_PRECISION]
     others_move = len(parameters) < pushed and not low and not undone
     norm = max(norm for use in first.uses for p, norm in zip(use.parameters, use.norms, strict=True) if p in parameters)
     how = "were undone: the values of before came back in" if undone else "left unchanged, bit for bit,"
     advice = "look for what writes the old values back after the step, such as a `load_state_dict` in the loop"
     if low and not undone:
-        advice = f"keep the weights in float32 (`torch.autocast` computes in {low[0]}), or raise the learning rate"
+        advice = _IN_FLOAT32
     elif not undone:
         advice = "raise the learning rate: the updates are smaller than the precision of the weights"
     return RULE.finding(
         f"{plural(len(steps), 'step')} of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
         f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g}"
-        + (f" and a rate of {rates[0]:g}" if rates else ""),
+        + (f" and a rate of {rates[0]:g}" if rates else "")
+        + ("" if undone else _and_others(trace, {p: share for p, share in still.items() if p not in parameters})),
         subject=trace.parameter_name(parameters[0]),
         location=first.location,
         help=advice,
@@ -181,6 +211,14 @@ def _finding(
         step_count=len(steps),
         parameters=parameters,
     )
+
+
+def _and_others(trace: Trace, still: dict[int, float]) -> str:
+    """What is lost of others besides, which is the same fault."""
+    share = median(still.values()) if still else 0.0
+    if share < _MOST:
+        return ""
+    return f"; a step leaves {share:.0%} of the values of {trace.parameter_names(sorted(still))} as they are, too"
 
 
 def bad() -> None:

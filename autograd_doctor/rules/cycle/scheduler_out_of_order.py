@@ -112,6 +112,7 @@ def _too_early(trace: Trace, early: list[SchedulerStepped], optimizer: int) -> F
         related=related((f"the first step of `{name}` came later", step.location)),
         step_first=ordinal(first),
         step_count=len(early),
+        parameters=sorted(trace.optimizer_parameters[optimizer]),
     )
 
 

@@ -30,6 +30,12 @@ _FEWEST_PASSES = 3
 """Of a run, that a schedule has as many steps as."""
 _PARTIAL = 0.05
 """Of the steps, those that were taken since the last epoch ended."""
+_RARER = 1.5
+"""Calls for each optimizer step, from which on steps are another unit than calls: micro-batches are two or more."""
+_FEW = 0.25
+"""Of the steps of a run of which no passes are known, so few that they are rather counted in epochs."""
+_EACH_EPOCH, _EACH_STEP = "once per epoch, after its last batch", "after every optimizer step"
+_SOME_UNIT = "as often as its length says"
 Calls = list[SchedulerStepped]
 
 
@@ -45,21 +51,21 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             taken_over = [first.step for first in others if first is not calls[0] and first.step >= calls[-1].step]
             last = min([_last_step(trace, calls[-1].optimizer, steps), *taken_over])
             seen = (
-                _collapsed(calls, last, tunables)
+                _collapsed(calls, last, tunables, is_often=_is_often(trace, calls))
                 or _will_collapse(trace, calls, tunables)
                 or _counts_passes(trace, calls)
             )
-            advice = "once per epoch, after its last batch"
+            advice = _unit(trace, calls, tunables["small_fraction"])
         else:
             seen = _crawled(trace, calls)
-            advice = "after every optimizer step"
+            advice = _EACH_STEP
         if not seen:
-            seen, advice = _outlasts(trace, calls), "as often as its length says"
+            seen, advice = _outlasts(trace, calls), _SOME_UNIT
         if seen:
             yield _finding(trace, calls, seen, advice)
         elif not is_per_step and (seen := _crawls(trace, calls)):
             is_whole = has_ended(trace) and trace.steps_taken >= (1 - _PARTIAL) * (calls[0].length or 0)
-            yield _finding(trace, calls, seen, "after every optimizer step", is_hint=not is_whole)
+            yield _finding(trace, calls, seen, _EACH_STEP, is_hint=not is_whole)
 
 
 def _calls_by_scheduler(trace: Trace) -> dict[int, Calls]:
@@ -76,6 +82,50 @@ def _per_step(calls: Calls, steps: list[OptimizerStepped]) -> bool:
     return 2 * taken >= len([step for step in steps if step.step >= calls[0].step])
 
 
+def _unit(trace: Trace, calls: Calls, small: float) -> str:
+    """When it was to be stepped: the run has about as many of that unit as the schedule has steps.
+
+    Where it is stepped as often as the optimizer, the unit that is left is the epoch, unless its length is nearer to
+    the calls that were made: then it is the length that is wrong.
+    """
+    span, epochs = _span(calls, small), _epochs(trace, calls)
+    times, steps = _times(calls), trace.steps_by_optimizer[calls[-1].optimizer]
+    unit, count = (_EACH_STEP, steps) if _is_often(trace, calls) else (_SOME_UNIT, times)
+    if epochs is None:
+        return unit if span > _FEW * count else _EACH_EPOCH
+    return unit if abs(log(span / count)) < abs(log(span / epochs)) else _EACH_EPOCH
+
+
+def _is_often(trace: Trace, calls: Calls) -> bool:
+    """Whether it is stepped more often than the optimizer."""
+    return _times(calls) >= _RARER * trace.steps_by_optimizer[calls[-1].optimizer]
+
+
+def _span(calls: Calls, small: float) -> float:
+    """After how many of its own steps the schedule has run through, or its rate is next to nothing."""
+    if calls[0].length:
+        return calls[0].length
+    rates = _rates(calls)
+    over = (call for call, rate in zip(calls, rates, strict=True) if rate <= _ROUNDING * small * max(rates))
+    last = next((call for call in over if call.count > calls[0].count), calls[-1])
+    counted = max(1, last.count - calls[0].count)
+    falls = 0 < rates[-1] < rates[0] and rates[-1] > small * rates[0]
+    return counted * log(small) / log(rates[-1] / rates[0]) if falls else counted
+
+
+def _epochs(trace: Trace, calls: Calls) -> float | None:
+    """As many as its calls would be if it is called for each batch of the loader that most batches came from."""
+    most = max(trace.of(PassesCounted), key=lambda total: total.batches, default=None)
+    if most is None or not most.passes or not most.batches:
+        return None
+    return max(1.0, _times(calls) * most.passes / most.batches)
+
+
+def _times(calls: Calls) -> int:
+    """How often it was stepped, with the calls that were not recorded."""
+    return max(sum(not call.first for call in calls), calls[-1].count - calls[0].count)
+
+
 def _last_step(trace: Trace, optimizer: int | None, steps: list[OptimizerStepped]) -> int:
     """How many steps of the run had been taken when this optimizer took its last: others may go on after it."""
     light = [event for event in trace.of(LightStepsCounted) if optimizer in event.by_optimizer]
@@ -87,8 +137,12 @@ def _rates(calls: Calls) -> list[float]:
     return [max(known(call.learning_rates)) for call in calls]
 
 
-def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
-    """The rate came to nearly nothing, and at least as many steps again were taken after that as before."""
+def _collapsed(calls: Calls, last: int, tunables: Tunables, *, is_often: bool) -> str:
+    """The rate came to nearly nothing, and at least as many steps again were taken after that as before.
+
+    Where it is stepped for each of two micro-batches, that is in the middle of the run, and the call may not have been
+    seen that came first: then it is enough if the one before it came in the first half.
+    """
     rates = _rates(calls)
     peak = 0.0
     for position, rate in enumerate(rates):
@@ -96,8 +150,10 @@ def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
         if position > 1 and peak > 0 and rate <= _ROUNDING * tunables["small_fraction"] * peak:
             before = calls[position].step - calls[0].step
             after = last - calls[position].step
+            earliest = calls[position - 1].step - calls[0].step if is_often else before
             comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
-            if 0 < before <= after and not comes_back and not _goes_on(calls, position):
+            is_early = before > 0 and after > 0 and 2 * earliest <= before + after
+            if is_early and not comes_back and not _goes_on(calls, position):
                 return (
                     f"the rate fell from {peak:g} to {rate:g} within {plural(before, 'step')}, and "
                     f"{plural(after, 'more step')} {'was' if after == 1 else 'were'} taken after that{_length(calls)}"
@@ -225,8 +281,9 @@ def _finding(trace: Trace, calls: Calls, seen: str, advice: str, *, is_hint: boo
     first = taken[0]
     name = first.name or first.kind
     rates = _rates(calls)
-    times = max(len(taken), calls[-1].count - calls[0].count)
+    times = _times(calls)
     steps = trace.steps_by_optimizer[first.optimizer]
+    driven = sorted(trace.optimizer_parameters[first.optimizer]) if first.optimizer is not None else ()
     return RULE.finding(
         f"`{name}` ({first.kind}) was stepped {plural(times, 'time')} in {plural(steps, 'optimizer step')}: {seen}",
         subject=name,
@@ -241,13 +298,14 @@ def _finding(trace: Trace, calls: Calls, seen: str, advice: str, *, is_hint: boo
         notes=("a plan of as many epochs, which the run did not come to, may be as long",) if is_hint else (),
         evidence={
             "calls": times,
-            "steps": trace.steps_by_optimizer[first.optimizer],
+            "steps": steps,
             "first_rate": rates[0],
             "last_rate": rates[-1],
         },
         related=related(("the schedule is made here", next((call.location for call in calls if call.first), None))),
         step_first=ordinal(first),
         step_count=len(taken),
+        parameters=driven,
     )
 
 
@@ -286,6 +344,28 @@ def bad_cosine_over_epochs() -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            scheduler.step()  # <- AD115
+
+
+def bad_each_micro_batch() -> None:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    inputs = torch.randn(96, 4)
+    loader = DataLoader(TensorDataset(inputs, inputs.sum(dim=1, keepdim=True)), batch_size=8, shuffle=True)
+    epochs, several = 4, 3
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    updates = epochs * len(loader) // several
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=1.0, end_factor=0.0, total_iters=updates)
+    for _ in range(epochs):
+        for number, (batch, targets) in enumerate(loader, start=1):
+            loss = torch.nn.functional.mse_loss(model(batch), targets) / several
+            loss.backward()
+            if number % several == 0:
+                optimizer.step()
+                optimizer.zero_grad()
             scheduler.step()  # <- AD115
 
 
@@ -401,7 +481,7 @@ RULE = Rule(
     "not come to its length: a plan of 100 epochs is a multiple of 25 batches, too.",
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, PassesCounted, RunEnded, SchedulerStepped),
     examine=examine,
-    bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs, bad_cycle_as_long_as_samples),
+    bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs, bad_each_micro_batch, bad_cycle_as_long_as_samples),
     good=(good, good_one_for_each_fold, good_epochs_of_few_batches),
     tunables={
         "minimum_calls": Tunable(
@@ -420,5 +500,6 @@ RULE = Rule(
             "chosen: the usual schedules do so not before three quarters of the run",
         ),
     },
+    folds=("AD108",),
     about="loop",
 )

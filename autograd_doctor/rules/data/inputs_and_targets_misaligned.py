@@ -1,4 +1,4 @@
-"""AD708: inputs and targets come in different orders, so that each sample gets the target of another."""
+"""AD708: inputs and targets do not go together: each sample, or each position, gets the target of another."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ RULE = Rule(
     code="AD708",
     name="inputs-and-targets-misaligned",
     severity="warning",
-    title="inputs and targets come in different orders",
+    title="inputs and targets do not go together",
     observes="The indices by which inputs and targets were taken from tensors of as many rows, and which of them meet "
     "in a loss. Or batches of two loaders, of which one draws at random, meet as inputs and targets, and hold other "
     "samples. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "

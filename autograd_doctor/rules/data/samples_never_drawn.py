@@ -276,5 +276,6 @@ RULE = Rule(
             "chosen: one is left out by mistake, as where an upper end is taken for the last index, and hardly missed",
         ),
     },
+    folds=("AD704",),
     about="data",
 )

@@ -366,14 +366,16 @@ RULE = Rule(
     severity="error",
     title="a custom function's backward is not the derivative of its forward",
     observes="Compares the gradients of every `autograd.Function` in the program with finite differences "
-    "(`gradcheck`), in float64, on inputs from the run cut to a small size. Other arguments than tensors, such as a "
-    "grid or a configuration, are copied and held fixed. It is an error if the difference looks like a mistake: a "
-    "wrong factor or sign, one wrong factor for each element (a forgotten chain factor), zero where the derivative is "
-    "not, swapped inputs, a transposition, or some elements wrong and others right. Any other difference may be an "
-    "estimator: a warning, with the cosine of the two. It also reports an input that the forward changes in place "
-    "without `mark_dirty` and that is used afterwards in the graph of a backward: that gradient bypasses the "
-    "function. And it reports a backward that changes its incoming gradient in place, if a sum passes the same tensor "
-    "to a branch that runs later.",
+    "(`gradcheck`), in float64, on inputs from the run cut to a small size. Where these agree, all elements "
+    "of that call, and of some later ones, are tried along random directions, and a few of them around one "
+    "that is wrong. Other arguments than tensors, such as a grid or a configuration, are copied and held "
+    "fixed. It is an error if the difference looks like a mistake: a wrong factor or sign, one wrong factor "
+    "for each element (a forgotten chain factor), zero where the derivative is not, swapped inputs, a "
+    "transposition, or some elements wrong and others right. Any other difference may be an estimator: a "
+    "warning, with the cosine of the two. It also reports an input that the forward changes in place without "
+    "`mark_dirty` and that is used afterwards in the graph of a backward: that gradient bypasses the "
+    "function. And it reports a backward that changes its incoming gradient in place, if a sum passes the "
+    "same tensor to a branch that runs later.",
     why="Autograd trusts what a custom backward returns: training runs, but in a wrong direction.",
     fix="Return the derivative of the forward, one gradient per input in the order of the inputs, and call "
     "`mark_dirty` for inputs that it changes.",
@@ -392,6 +394,7 @@ RULE = Rule(
     needs=(FunctionJudged, GradientChangedInPlace, InputChangedUnmarked, ProgramRaised),
     examine=examine,
     left_open=left_open,
+    folds=("AD405",),
     bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_changed_input, bad_changed_gradient),
     good=(good, good_straight_through, good_reversed_gradient),
     references=("https://docs.pytorch.org/docs/stable/notes/gradcheck.html",),

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import no_type_check
 
-from autograd_doctor.events.lifetime import GraphRetained
+from autograd_doctor.events.lifetime import GraphRetained, WeightsAdapted
 from autograd_doctor.events.steps import BackwardRan
-from autograd_doctor.findings import Finding, Location
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import in_bytes, plural
@@ -29,6 +29,9 @@ def _finding(trace: Trace, location: Location | None, retained: Sequence[GraphRe
     run = trace.backwards.get(retained[-1].backward)
     cycle = run is not None and run.kind == "backward"
     numbers = {event.backward for event in retained}
+    idle = next((each for each in trace.of(WeightsAdapted) if each.taken_at == location and _is_idle(each)), None)
+    if idle is not None:
+        return _idle(idle, retained, most)
     again = any(not numbers.isdisjoint(later.reused) for later in trace.backwards.values())
     return RULE.finding(
         f"{plural(len(retained), 'backward')} built graphs of the gradients, and none was differentiated again; each "
@@ -40,6 +43,27 @@ def _finding(trace: Trace, location: Location | None, retained: Sequence[GraphRe
         notes=("the parameter and its `.grad` reference each other through the new graph until `.grad` is reset",)
         if cycle
         else (),
+        step_first=retained[0].step + 1,
+        step_count=len({event.step for event in retained}),
+    )
+
+
+def _is_idle(adapted: WeightsAdapted) -> bool:
+    """Whether most of the weights that were made are used by nothing: an evaluation may use some."""
+    return 2 * adapted.idle > adapted.made
+
+
+def _idle(adapted: WeightsAdapted, retained: Sequence[GraphRetained], most: int) -> Finding:
+    """The graph was built for weights by which something was to learn: what lacks is their use."""
+    return RULE.finding(
+        f"weights are made of the gradients that are taken here, with their graph; of {adapted.made:,} that were "
+        f"looked at, no operation used {adapted.idle:,} before the optimizer stepped, and no loss went backward "
+        "through any",
+        subject="",
+        location=retained[0].location,
+        help="compute the loss that goes backward with the weights that were made; `create_graph=True` is idle without",
+        evidence={"graphs": len(retained), "bytes_held": most, "made": adapted.made, "unused": adapted.idle},
+        related=(Related("the weights are made here", adapted.location),) if adapted.location is not None else (),
         step_first=retained[0].step + 1,
         step_count=len({event.step for event in retained}),
     )
@@ -95,6 +119,27 @@ def bad_gradient_only_logged() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+@no_type_check
+def bad_adapted_in_vain() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(12):
+        slope = torch.randn(6, 1)
+        seen, asked = torch.randn(10, 6), torch.randn(10, 6)
+        error = nn.functional.mse_loss(model(seen), seen @ slope)
+        (change,) = torch.autograd.grad(error, [model.weight], create_graph=True)  # <- AD309
+        weight = model.weight - 0.1 * change
+        loss = nn.functional.mse_loss(nn.functional.linear(asked, model.weight, model.bias), asked @ slope)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(weight.shape)
 
 
 def good() -> None:
@@ -224,14 +269,15 @@ RULE = Rule(
     name="create-graph-unneeded",
     severity="warning",
     title="`create_graph=True` although nothing is differentiated twice",
-    observes="For every backward that built a graph of the gradients: whether a later backward ran through it.",
+    observes="For every backward that built a graph of the gradients: whether a later backward ran through it; and of "
+    "weights that are made of weights and these gradients, whether anything uses them before the optimizer steps.",
     why="The backward itself is recorded and all activations stay in memory, which roughly doubles time and memory; "
     "after `backward()` the gradient and its parameter also form a reference cycle.",
     fix="Remove `create_graph=True`.",
     fine="Gradient penalties, meta-learning, Hessian products.",
-    needs=(GraphRetained, BackwardRan),
+    needs=(GraphRetained, BackwardRan, WeightsAdapted),
     examine=examine,
-    bad=(bad, bad_graph_only_kept_for_the_loss, bad_gradient_only_logged),
+    bad=(bad, bad_graph_only_kept_for_the_loss, bad_gradient_only_logged, bad_adapted_in_vain),
     good=(
         good,
         good_gradient_penalty,

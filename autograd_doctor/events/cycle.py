@@ -92,7 +92,8 @@ class SchedulerStepped(Event, frozen=True):
     `length` is the number of its steps after which the schedule has run through (`T_max`, `total_steps`, the last
     milestone), None if it has no end or tells none. `follows_metric`: the rate depends on a value that it is given.
     `count`: how often it was stepped so far, by its own count. `unprepared`: what of "optimizer" and "scheduler" the
-    program's accelerator was not given to prepare, none where it has none.
+    program's accelerator was not given to prepare, none where it has none. `base_rate`: the highest rate that a group
+    had when its first schedule was made (`initial_lr`), None where it is not at hand.
     """
 
     scheduler: int
@@ -106,6 +107,7 @@ class SchedulerStepped(Event, frozen=True):
     follows_metric: bool = False
     count: int = 0
     unprepared: list[str] = []
+    base_rate: float | None = None
 
 
 class MetricFollowed(Event, frozen=True):

@@ -116,7 +116,8 @@ class MetricFollowed(Event, frozen=True):
     mode: "min" where the metric is to fall, else "max". metrics, learning_rates: of each call, the first group's rate
     after it. losses: the mean loss of the backwards since the call before, None where not all were read. rows: how many
     a model took in without gradients meanwhile. equal: how many values were found equal meanwhile, and of how many, by
-    each line that compares two tensors and was seen.
+    each line that compares two tensors and was seen. evaluated: of each line that was seen to compute a loss without
+    gradients meanwhile, what it may have been averaged to: over its results, over rows, and over both.
     """
 
     scheduler: int
@@ -129,6 +130,7 @@ class MetricFollowed(Event, frozen=True):
     losses: list[float | None]
     rows: list[int]
     equal: list[list[tuple[int, int]]]
+    evaluated: list[list[tuple[float, float, float]]] = []
 
 
 class ScheduleLeftBehind(Event, frozen=True):

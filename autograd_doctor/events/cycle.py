@@ -109,7 +109,8 @@ class SchedulerStepped(Event, frozen=True):
     `length` is the number of its steps after which the schedule has run through (`T_max`, `total_steps`, the last
     milestone), None if it has no end or tells none. `follows_metric`: the rate depends on a value that it is given.
     `count`: how often it was stepped so far, by its own count. `unprepared`: what of "optimizer" and "scheduler" the
-    program's accelerator was not given to prepare, none where it has none.
+    program's accelerator was not given to prepare, none where it has none. `base_rate`: the highest rate that a group
+    had when its first schedule was made (`initial_lr`), None where it is not at hand.
     """
 
     scheduler: int
@@ -123,6 +124,7 @@ class SchedulerStepped(Event, frozen=True):
     follows_metric: bool = False
     count: int = 0
     unprepared: list[str] = []
+    base_rate: float | None = None
 
 
 class MetricFollowed(Event, frozen=True):
@@ -131,7 +133,8 @@ class MetricFollowed(Event, frozen=True):
     mode: "min" where the metric is to fall, else "max". metrics, learning_rates: of each call, the first group's rate
     after it. losses: the mean loss of the backwards since the call before, None where not all were read. rows: how many
     a model took in without gradients meanwhile. equal: how many values were found equal meanwhile, and of how many, by
-    each line that compares two tensors and was seen.
+    each line that compares two tensors and was seen. evaluated: of each line that was seen to compute a loss without
+    gradients meanwhile, what it may have been averaged to: over its results, over rows, and over both.
     """
 
     scheduler: int
@@ -144,6 +147,7 @@ class MetricFollowed(Event, frozen=True):
     losses: list[float | None]
     rows: list[int]
     equal: list[list[tuple[int, int]]]
+    evaluated: list[list[tuple[float, float, float]]] = []
 
 
 class ScheduleLeftBehind(Event, frozen=True):

@@ -470,6 +470,21 @@ class SeedRepeated(Event, frozen=True):
     in_closures: int = 0
 
 
+class DrawsRepeated(Event, frozen=True):
+    """A line drew the same numbers in all `steps` that were recorded, by a generator that it was given.
+
+    used_at: where `rows` rows of something that learns were looked up by them. others_vary: what models were given was
+    another in some of these steps. first: how many steps had been taken before the first of them.
+    """
+
+    location: Location | None
+    used_at: Location | None
+    rows: int
+    first: int
+    steps: int
+    others_vary: bool
+
+
 class SeedReturned(Event, frozen=True):
     """A line gave a global generator the same seed every few steps, and these steps drew the very numbers again.
 

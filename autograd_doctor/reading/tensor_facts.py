@@ -265,7 +265,7 @@ def few_values(tensor: torch.Tensor) -> torch.Tensor:
 def _squared_bits(values: torch.Tensor) -> torch.Tensor:
     """Squares that do not fit would miss round numbers, of which half of the bits are zero, and changes of sign."""
     real = torch.view_as_real(values) if values.is_complex() else values
-    words = real.reshape(-1).view({1: torch.int8, 2: torch.int16}.get(real.dtype.itemsize, torch.int32))
+    words = real.reshape(-1).contiguous().view({1: torch.int8, 2: torch.int16}.get(real.dtype.itemsize, torch.int32))
     return words.long().add_(2**31).square_().sum()
 
 

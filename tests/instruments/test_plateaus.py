@@ -50,3 +50,18 @@ def test_what_is_found_equal_between_two_calls(compare: Compare, equal: list[tup
     event = followed(compare)
     assert event.equal == [equal, equal]
     assert (event.rows, event.metrics, event.mode) == ([8, 8], [0.75, 0.75], "min")
+
+
+def test_what_a_loss_of_an_evaluation_may_have_been_averaged_to() -> None:
+    with watching(Plateaus) as recorded:
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        plateau = ReduceLROnPlateau(optimizer)
+        nn.functional.mse_loss(model(torch.ones(3, 2)), torch.ones(3, 1)).backward()
+        optimizer.step()
+        with torch.no_grad():
+            for error, rows in ((1.0, 3), (2.0, 1)):
+                nn.functional.l1_loss(torch.full((rows, 1), error), torch.zeros(rows, 1))
+        plateau.step(1.25)
+    (event,) = recorded.of(MetricFollowed)
+    assert event.evaluated == [[(1.5, 0.75, 1.25)]]

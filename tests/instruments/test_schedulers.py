@@ -132,6 +132,23 @@ def test_the_last_call_of_those_in_light_steps_is_told_at_the_end():
     assert len(counts) < 7
 
 
+def test_of_calls_in_light_steps_few_tell_how_evenly_the_rate_went() -> None:
+    model = nn.Linear(2, 1)
+    with watching(Schedulers) as recorded:
+        optimizer = SGD(model.parameters(), lr=0.5)
+        for _ in range(16):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        schedule = lr_scheduler.LinearLR(optimizer, 0.01, total_iters=100)
+        for _ in range(7):
+            schedule.step()
+    *_, told, second, third, last = recorded.of(SchedulerStepped)
+    assert [told.count, second.count, third.count, last.count] == [1, 2, 4, 7]
+    assert second.learning_rates < third.learning_rates < last.learning_rates
+    assert [event.base_rate for event in (told, second, third, last)] == [0.5] * 4
+
+
 def test_the_last_call_of_a_scheduler_that_is_gone_is_told_as_well():
     model = nn.Linear(2, 1)
     with watching(Schedulers) as recorded:

@@ -39,7 +39,7 @@ class _Built(NamedTuple):
 
 
 class _Latest(NamedTuple):
-    """The latest call of a scheduler in a light step, which may be gone at the end."""
+    """A call of a scheduler in a light step, which may be gone at the end."""
 
     step: int
     place: Place | None
@@ -62,7 +62,7 @@ class Schedulers(Instrument):
         self._running: list[ScheduleCall] = []
         self._idle: dict[int, _Built] = {}
         self._told: dict[int, SchedulerStepped] = {}
-        self._latest: dict[int, _Latest] = {}
+        self._latest: dict[int, list[_Latest]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.schedulers.began, self._began)
@@ -70,18 +70,19 @@ class Schedulers(Instrument):
         self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
 
     def finish(self) -> None:
-        """Of the calls in light steps, the last one of each scheduler tells how far it has come."""
-        for number, latest in self._latest.items():
-            self.emit(
-                replace(
-                    self._told[number],
-                    step=latest.step,
-                    location=locate(latest.place),
-                    count=latest.taken,
-                    learning_rates=latest.learning_rates,
-                    first=False,
+        """Of the calls in light steps, the last ones of each scheduler tell how far it has come, and how evenly."""
+        for number, calls in self._latest.items():
+            for call in calls:
+                self.emit(
+                    replace(
+                        self._told[number],
+                        step=call.step,
+                        location=locate(call.place),
+                        count=call.taken,
+                        learning_rates=call.learning_rates,
+                        first=False,
+                    )
                 )
-            )
         for built in self._idle.values():
             self.emit(
                 SchedulerIdle(
@@ -115,13 +116,20 @@ class Schedulers(Instrument):
         if not self._detail.full and number in self._told:
             optimizer = optimizer_of(call.scheduler)
             rates = [] if optimizer is None else rates_at_hand(optimizer)
-            self._latest[number] = _Latest(step, where, _count(call.scheduler), rates)
+            self._keep(number, _Latest(step, where, _count(call.scheduler), rates))
             return
         self._latest.pop(number, None)
         if not self._names.get(number):
             self._names[number] = "" if self._running else variable_name(call.scheduler)
         self._told[number] = self._event(number, call.scheduler, step, where, first=bool(self._running))
         self.emit(self._told[number])
+
+    def _keep(self, number: int, call: _Latest) -> None:
+        """The newest call, and before it those after which the count had doubled, which are few."""
+        calls = self._latest.setdefault(number, [])
+        if calls and calls[-1].taken.bit_count() != 1:
+            calls.pop()
+        calls.append(call)
 
     def _step_began(self, call: StepCall) -> None:
         """One rate below zero is enough to look closely; those that are tensors are not waited for."""
@@ -147,7 +155,14 @@ class Schedulers(Instrument):
             follows_metric=is_a(scheduler, ReduceLROnPlateau),
             count=_count(scheduler),
             unprepared=left_unprepared(optimizer, scheduler),
+            base_rate=_base_rate(optimizer),
         )
+
+
+def _base_rate(optimizer: Optimizer | None) -> float | None:
+    """As schedules keep it in the groups, on this side of an accelerator."""
+    rates = [group.get("initial_lr") for group in optimizer.param_groups] if optimizer is not None else []
+    return max((rate for rate in rates if type(rate) is float), default=None)
 
 
 def _count(scheduler: LRScheduler) -> int:

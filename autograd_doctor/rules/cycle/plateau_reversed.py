@@ -16,6 +16,8 @@ from autograd_doctor.wording import plural
 
 _WHOLE = 1e-3
 """How near to a whole number the count is of which a metric is a share: single precision keeps seven digits."""
+_SAME_EVALUATED = 1e-5
+"""Relative: sums in single precision, over all batches of an evaluation."""
 _SAME_LOSS = 1e-4
 """Relative: a mean of losses that was added up in another order, or without the last batch of another size."""
 
@@ -51,7 +53,18 @@ def _kind(event: MetricFollowed, least: float) -> str:
             return _kind_of_share(event, whole)
     known = [(metric, loss) for metric, loss in zip(event.metrics, event.losses, strict=True) if loss is not None]
     is_loss = all(math.isclose(metric, loss, rel_tol=_SAME_LOSS) for metric, loss in known)
-    return "loss" if event.mode == "max" and is_loss else ""
+    if event.mode == "max" and is_loss:
+        return "loss"
+    return "evaluated" if event.mode == "max" and _is_evaluated(event) else ""
+
+
+def _is_evaluated(event: MetricFollowed) -> bool:
+    """Whether it was what a loss function gave in evaluations, more than once: to so many digits, nothing else is."""
+    times = 0
+    for metric, lines in zip(event.metrics, event.evaluated, strict=False):
+        means = [mean for line in lines for mean in line]
+        times += any(math.isclose(metric, mean, rel_tol=_SAME_EVALUATED) for mean in means)
+    return times > 1
 
 
 def _kind_of_share(event: MetricFollowed, whole: int) -> str:
@@ -85,6 +98,7 @@ def _finding(event: MetricFollowed, kind: str, lowered: int) -> Finding:
         "hits": f"the share {samples} that are found right",
         "mistakes": f"the share {samples} that are found wrong",
         "loss": "the loss of training",
+        "evaluated": "the loss of an evaluation",
     }[kind]
     rates = [rate for rate in event.learning_rates if rate is not None]
     mistakes = "where it is a share of mistakes, the model gets worse on these samples, and the schedule is right"
@@ -103,7 +117,7 @@ def _finding(event: MetricFollowed, kind: str, lowered: int) -> Finding:
         },
         severity="info" if kind == "share" else None,
         notes=(mistakes,) if kind == "share" else (),
-        confidence="high" if kind == "loss" else "medium",
+        confidence="high" if kind in ("loss", "evaluated") else "medium",
     )
 
 
@@ -202,9 +216,9 @@ RULE = Rule(
     severity="warning",
     title="a schedule takes progress for a standstill, and lowers the rate",
     observes="What `ReduceLROnPlateau` is given in each call, the mean loss of training since the call before, how "
-    "many samples were evaluated meanwhile, and how many values were found equal. It is a fault if the metric is the "
-    "share of samples found equal that rises in mode `min`, or of the others that falls in mode `max`, while the loss "
-    "of training falls; or if it is that very loss, in mode `max`.",
+    "many samples were evaluated meanwhile, how many values were found equal, and what loss functions gave. It is a "
+    "fault if the metric is the share of samples found equal that rises in mode `min`, or of the others that falls in "
+    "mode `max`, while the loss of training falls; or if it is that very loss, or one of an evaluation, in mode `max`.",
     why="The schedule never sees anything better than the first value. It lowers the rate every few epochs, although "
     "training goes well, until nothing more is learned.",
     fix='`mode="max"` for what is to rise, such as an accuracy; `mode="min"`, which is the default, for a loss.',

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
-from math import log
+from math import isclose, log
 
 from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
@@ -28,6 +29,11 @@ _FEWEST_SAMPLES = 4
 """Of a batch: any length is a multiple of one, two or three."""
 _FEWEST_PASSES = 3
 """Of a run, that a schedule has as many steps as."""
+_FEWEST_CALLS = 5
+"""Of a warm-up: runs of fewer epochs try something out."""
+_SMALL_PART = 0.2
+"""Of its base, which a rate has not exceeded when the run is over. Chosen: a warm-up that is stepped in its own unit is
+over, or has come further, by the time that a run ends by itself."""
 _PARTIAL = 0.05
 """Of the steps, those that were taken since the last epoch ended."""
 _RARER = 1.5
@@ -57,7 +63,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             )
             advice = _unit(trace, calls, tunables["small_fraction"])
         else:
-            seen = _crawled(trace, calls)
+            is_alone = not any(_is_stepped_beside(calls, others) for others in by_scheduler.values())
+            seen = _crawled(trace, calls) or (is_alone and _never_arrives(trace, calls)) or ""
             advice = _EACH_STEP
         if not seen:
             seen, advice = _outlasts(trace, calls), _SOME_UNIT
@@ -77,8 +84,15 @@ def _calls_by_scheduler(trace: Trace) -> dict[int, Calls]:
     return grouped
 
 
+def _is_stepped_beside(calls: Calls, others: Calls) -> bool:
+    """Whether another schedule sets the rates, too. Those that are stepped by it have but been made."""
+    return others is not calls and others[-1].optimizer == calls[-1].optimizer and not others[-1].first
+
+
 def _per_step(calls: Calls, steps: list[OptimizerStepped]) -> bool:
-    taken = sum(not call.first for call in calls)
+    """Of steps that were recorded in full, since calls in others are told of some alone."""
+    around = {number for step in steps for number in (step.step, step.step + 1)}
+    taken = sum(not call.first and call.step in around for call in calls)
     return 2 * taken >= len([step for step in steps if step.step >= calls[0].step])
 
 
@@ -237,6 +251,33 @@ def _crawled(trace: Trace, calls: Calls) -> str:
     )
 
 
+def _never_arrives(trace: Trace, calls: Calls) -> str:
+    """The program came to its end, and the rate has risen by the same amount at each call, to a small part of its base.
+    At this pace a whole number of calls leads there, fewer than the run has steps and many times as many as it has
+    calls: a run of a few epochs that tries out a warm-up over many has not been stepped so often."""
+    base, steps = calls[-1].base_rate, trace.steps_by_optimizer[calls[-1].optimizer]
+    first, taken = calls[0].count, calls[-1].count
+    if not trace.ended_by_itself or base is None or first > 1 or taken < _FEWEST_CALLS:
+        return ""
+    rates = _rates(calls)
+    pace = (rates[-1] - rates[0]) / (taken - first)
+    if pace <= 0 or rates[-1] > _SMALL_PART * base or not _is_even(calls, pace):
+        return ""
+    needed = (base - rates[0]) / pace + first
+    if not isclose(needed, round(needed), rel_tol=1e-6) or steps < max(needed, _FEWEST_BATCHES * taken):
+        return ""
+    return (
+        f"its warm-up takes {round(needed)} steps, and the rate ended at {rates[-1]:g}, which is "
+        f"{rates[-1] / base:.0%} of {base:g}"
+    )
+
+
+def _is_even(calls: Calls, pace: float) -> bool:
+    """Whether the rate was on the line through the first and the last at the calls between them, too."""
+    expected = [max(known(calls[0].learning_rates)) + (call.count - calls[0].count) * pace for call in calls]
+    return len({call.count for call in calls}) > 2 and all(map(partial(isclose, rel_tol=1e-6), _rates(calls), expected))
+
+
 def _outlasts(trace: Trace, calls: Calls) -> str:
     """The program came to its end, and its schedule is as long as all of its passes have samples or batches, of which
     several come to one step of the schedule. Of a run that stops early, is continued or tried out, it is not."""
@@ -282,6 +323,7 @@ def _finding(trace: Trace, calls: Calls, seen: str, advice: str, *, is_hint: boo
     name = first.name or first.kind
     rates = _rates(calls)
     times = _times(calls)
+    by_framework = "" if first.name else '; where a framework calls it, tell it so, as Lightning by `"interval"`'
     steps = trace.steps_by_optimizer[first.optimizer]
     driven = sorted(trace.optimizer_parameters[first.optimizer]) if first.optimizer is not None else ()
     return RULE.finding(
@@ -291,7 +333,8 @@ def _finding(trace: Trace, calls: Calls, seen: str, advice: str, *, is_hint: boo
         help=prepared(
             trace,
             taken[-1],
-            f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",
+            f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped"
+            f"{by_framework}",
         ),
         severity="info" if is_hint else None,
         confidence="medium",
@@ -389,6 +432,40 @@ def bad_cycle_as_long_as_samples() -> None:
             scheduler.step()  # <- AD115
 
 
+def bad_warmup_of_steps() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.01, total_iters=28)
+    for step in range(29):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 5 == 4:
+            scheduler.step()  # <- AD115
+
+
+def good_warmup_of_epochs() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.2, total_iters=4)
+    for _ in range(8):
+        for _ in range(12):
+            inputs = torch.randn(16, 4)
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        scheduler.step()
+
+
 def good() -> None:
     import torch
 
@@ -471,18 +548,28 @@ RULE = Rule(
         "schedule and of the loader. It is a fault if the rate comes to nearly nothing while at least as many steps "
         "follow, or will do so early in the first epoch; if a schedule whose length is that of whole epochs of "
         "batches is stepped once per epoch; or, in a run that has come to its end, if one that is as long as the run "
-        "has samples, or batches, was stepped more rarely, or one that is as long as it has epochs for each batch."
+        "has samples, or batches, was stepped more rarely, or one that is as long as it has epochs for each batch, or "
+        "if an even warm-up of fewer steps than the run has was stepped so rarely that the rate never came above a "
+        "fifth of its base."
     ),
     why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
     fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",
     fine="Schedules as long as the run or until another takes over, those of a longer training of which the run is a "
-    "part, those that oscillate or follow a metric by design, and rates that fall ever more slowly, as 1 / t. A "
+    "part, those that oscillate or follow a metric by design, rates that fall ever more slowly, as 1 / t, and a "
+    "warm-up over some epochs in a run that goes on after it, or that is tried out in fewer than five. A "
     "schedule that is stepped once per epoch, and as long as whole epochs of batches, is an `info` where the run does "
     "not come to its length: a plan of 100 epochs is a multiple of 25 batches, too.",
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, PassesCounted, RunEnded, SchedulerStepped),
     examine=examine,
-    bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs, bad_each_micro_batch, bad_cycle_as_long_as_samples),
-    good=(good, good_one_for_each_fold, good_epochs_of_few_batches),
+    bad=(
+        bad,
+        bad_cosine_over_epochs,
+        bad_steps_of_all_epochs,
+        bad_each_micro_batch,
+        bad_cycle_as_long_as_samples,
+        bad_warmup_of_steps,
+    ),
+    good=(good, good_one_for_each_fold, good_epochs_of_few_batches, good_warmup_of_epochs),
     tunables={
         "minimum_calls": Tunable(
             3,

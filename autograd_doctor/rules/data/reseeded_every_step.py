@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from autograd_doctor.events.data import SeedRepeated, SeedReturned
+from autograd_doctor.events.data import DrawsRepeated, SeedRepeated, SeedReturned
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import elsewhere
 from autograd_doctor.wording import plural
 
 
@@ -35,6 +36,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             returned.setdefault((function, again.called_from), []).append(again)
     for each in returned.values():
         yield _every_few_steps(each)
+    for drawn in trace.of(DrawsRepeated):
+        if drawn.others_vary and drawn.steps >= tunables["steps"]:
+            yield _same_rows(drawn)
 
 
 def _is_search(events: Collection[SeedRepeated]) -> bool:
@@ -101,6 +105,21 @@ def _every_few_steps(events: list[SeedReturned]) -> Finding:
     )
 
 
+def _same_rows(event: DrawsRepeated) -> Finding:
+    return RULE.finding(
+        f"the same {plural(event.rows, 'row')} were drawn here in all {plural(event.steps, 'step')} that were "
+        "recorded, while the rest of what the model was given changed: the generator begins anew each time",
+        subject="generator",
+        location=event.location,
+        confidence="medium",
+        help="make the generator once, and seed it where it is made, before training: it goes on from draw to draw",
+        evidence={"rows": event.rows, "steps_compared": event.steps},
+        related=elsewhere("the rows are looked up here", event.used_at),
+        step_first=event.first + 1,
+        step_count=event.steps,
+    )
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -156,6 +175,26 @@ def bad_evaluation() -> None:
         with torch.no_grad():
             model(held_out + 0.1 * torch.randn_like(held_out))
         model.train()
+
+
+def bad_negatives() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words = nn.Embedding(500, 8)
+    optimizer = torch.optim.SGD(words.parameters(), lr=0.1)
+    generator = torch.Generator()
+    for _ in range(16):
+        pairs = torch.randint(0, 250, (32, 2)) * 2 + torch.tensor([0, 1])
+        generator.manual_seed(5)
+        others = torch.randint(0, 500, (32,), generator=generator)  # <- AD709
+        word, near = words(pairs).unbind(1)
+        scores = (word * (near - words(others))).sum(1)
+        loss = nn.functional.softplus(-scores).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 def good() -> None:
@@ -259,19 +298,21 @@ RULE = Rule(
     title="the random seed is set to the same value in every step or epoch",
     observes="A line that gives a generator the same seed in one training step after the other, and a generator that "
     "stands at the end of each step just where it stood at the end of the one before, after numbers were drawn. The "
-    "same of a line that does so every few steps: where the generator stands after each of the steps that follow.",
+    "same of a line that does so every few steps: where the generator stands after each of the steps that follow. And "
+    "rows that are drawn with a generator of the program's own to look up what learns, the same in each step, while "
+    "models are given other data.",
     why="Dropout masks, noise and the choice of a batch are the same in every step, or in every epoch: what looks "
     "random is a constant, and the model learns it. An evaluation that sets the seed for itself sets it for the epoch "
-    "that follows.",
+    "that follows. Negatives of a generator that begins anew in each step are the same few rows for ever.",
     fix="Set the seed once, before the loop.",
     fine="Seeds that are set once per run, fold or worker, or for an order that each epoch draws before its first "
-    "step, another seed in each epoch, another seed in each step, a generator that "
-    "is put back afterwards, steps that draw nothing, and closures which an optimizer calls several times in a step: "
-    "what it compares there must differ in the weights alone.",
+    "step, another seed in each epoch, another seed in each step, a generator that is put back afterwards, orders and "
+    "subsets that are fixed by a seed, steps that draw nothing, and closures which an optimizer calls several times in "
+    "a step: what it compares there must differ in the weights alone.",
     folds=("AD701",),
-    needs=(SeedRepeated, SeedReturned),
+    needs=(DrawsRepeated, SeedRepeated, SeedReturned),
     examine=examine,
-    bad=(bad, bad_numpy, bad_evaluation),
+    bad=(bad, bad_numpy, bad_evaluation, bad_negatives),
     good=(
         good,
         good_seed_per_epoch_and_per_step,

@@ -25,7 +25,7 @@ from autograd_doctor.events.losses import (
     TargetLearned,
     TargetsAhead,
 )
-from autograd_doctor.events.run import ProgramRaised, StackFrame
+from autograd_doctor.events.run import ProgramRaised, RunEnded, StackFrame
 from autograd_doctor.events.steps import BatchDrawn, ForwardRan, Zeroing
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.errors import invalid_target
@@ -103,6 +103,28 @@ def test_an_output_that_an_operation_holds_at_zero_is_told_elsewhere() -> None:
     zeroing = Zeroing(operation="relu", location=at(9), parameters=[HEAD])
     held = steps(5, {HEAD: 0.0}, backward={"zeroings": [zeroing]})
     assert examined(loss_ignores_input.RULE, WHO, NET, held, still(0, 1, 2, 3)) == []
+
+
+def test_a_branch_with_a_factor_of_0_is_no_matter_of_its_input() -> None:
+    """Unlike two matrices of zeros, which hold back one another's gradients."""
+    initial = still(0, 1, 2, 3, operation="linear", at=at(12), zero=[HEAD])
+
+    def held(*parameters: int, zero_factors: int) -> list[Finding]:
+        zeroing = Zeroing(operation="mul", location=at(20), parameters=list(parameters), zero_factors=zero_factors)
+        happened = steps(5, {HIDDEN: 0.0, HEAD: 0.0}, backward={"reached": [HIDDEN, HEAD], "zeroings": [zeroing]})
+        return examined(loss_ignores_input.RULE, WHO, NET, happened, initial)
+
+    assert not held(HIDDEN, HEAD, zero_factors=1)
+    assert held(HIDDEN, HEAD, zero_factors=2)
+    assert held(HIDDEN, zero_factors=1)
+
+
+def test_beside_others_that_learn_a_module_may_listen_to_its_input_later() -> None:
+    happened = steps(5, {HEAD: 1.0, THIRD: 1.0}), still(0, 1, 2, 3)
+    (finding,) = examined(loss_ignores_input.RULE, WHO, NET, *happened, RunEnded(reason="steps"))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    (finding,) = examined(loss_ignores_input.RULE, WHO, NET, *happened, RunEnded(reason="finished"))
+    assert finding.severity == "error"
 
 
 # ------------------------------------------------------------------------------------ AD607 batch-norm-single-sample

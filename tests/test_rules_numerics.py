@@ -12,7 +12,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import LossesFollowed, NonFiniteInput, NonFiniteProduced, SumStoodStill
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
-from autograd_doctor.events.steps import BatchDrawn, Cut, NonFiniteGradient, Zeroing
+from autograd_doctor.events.steps import BatchDrawn, Cut, GradientNormsMeasured, NonFiniteGradient, Zeroing
 from autograd_doctor.rules.numerics import (
     gradients_died,
     non_finite_backward,
@@ -239,6 +239,13 @@ def test_weights_that_are_fed_zeros_belong_to_the_same_cause() -> None:
     facts = {"zeroings": [RELU], "loss": 2.0}
     (finding,) = examined(zero_gradients.RULE, WHO, steps(6, {0: 0.0, 1: 0.0, 2: 0.0}, backward=facts))
     assert finding.parameters == (0, 1, 2)
+
+
+def test_a_gradient_that_was_measured_in_a_step_between_the_recorded_ones_counts() -> None:
+    measured = GradientNormsMeasured(step=3, optimizer=0, parameters=[0, 1], norms=[0.2, 0.1])
+    assert not examined(zero_gradients.RULE, WHO, dead(), measured, FINISHED)
+    zeros = GradientNormsMeasured(step=3, optimizer=0, parameters=[0, 1], norms=[0.0, 0.0])
+    assert examined(zero_gradients.RULE, WHO, dead(), zeros, FINISHED)
 
 
 def test_zero_gradients_without_an_operation_are_a_warning_at_the_optimizer() -> None:

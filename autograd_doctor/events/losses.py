@@ -61,7 +61,8 @@ class LossComputed(Event, frozen=True):
     """A loss was computed from a prediction and a target, and a backward went through it.
 
     operation: a loss function, or what a loss that is written by hand begins with: a difference, or the product of a
-    logarithm with weights. class_dim: the dimension of the classes, as far as the operation tells. log_target: of
+    logarithm with weights. class_dim: the dimension of the classes, as far as the operation tells. softmax_dim: where
+    the dimension over which the softmax ran lies in the prediction, if that is a view of its result. log_target: of
     `kl_div`. in_order: the targets are 0, 1, 2 … by row, as those of a contrastive loss. normalised_elsewhere: the
     logarithm of the sum of exponentials of the same prediction was taken as well. target_of_parameters: values of
     parameters flow into the target. whole: all of its values count alike; none was weighted or left out before the sum.
@@ -73,6 +74,7 @@ class LossComputed(Event, frozen=True):
     prediction: LossOperand
     target: LossOperand
     class_dim: int | None = None
+    softmax_dim: int | None = None
     log_target: bool = False
     in_order: bool = False
     normalised_elsewhere: bool = False

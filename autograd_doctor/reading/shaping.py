@@ -134,6 +134,20 @@ def softmax_dim(args: Sequence[Any], kwargs: Mapping[str, Any], output: torch.Te
     return dim % output.dim() if output.dim() else 0
 
 
+def dim_in_view(shaped: Shaped, tensor: torch.Tensor) -> int | None:
+    """Where the dimension of a softmax lies in a view of its result, told by strides; None if these do not tell."""
+    base = tensor._base
+    if shaped.dim is None or base is None or tuple(base.shape) != shaped.shape:
+        return None
+    if tensor.layout is not torch.strided or base.layout is not torch.strided:
+        return None
+    stride = base.stride()[shaped.dim]
+    if base.stride().count(stride) > 1:
+        return None
+    found = [dim for dim, each in enumerate(tensor.stride()) if each == stride and tensor.shape[dim] > 1]
+    return found[0] if len(found) == 1 else None
+
+
 def _bounds(operation: str, kwargs: Mapping[str, Any]) -> tuple[float, float]:
     if operation == "hardtanh":
         return float(kwargs.get("min_val", -1.0)), float(kwargs.get("max_val", 1.0))

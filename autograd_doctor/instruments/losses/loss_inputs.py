@@ -33,7 +33,7 @@ from autograd_doctor.reading.operand_values import Values, values_of
 from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
-from autograd_doctor.reading.shaping import Shaped
+from autograd_doctor.reading.shaping import Shaped, dim_in_view
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -70,6 +70,7 @@ class _Loss(NamedTuple):
     site: _Site
     operands: _Operands
     class_dim: int | None
+    softmax_dim: int | None
     log_target: bool
     shaped: Shaped | None
     target_of_parameters: bool
@@ -221,6 +222,7 @@ class LossInputs(Instrument):
             self._site_of(operation, prediction),
             operands,
             class_dim,
+            dim_in_view(shaped, prediction) if shaped is not None else None,
             operation.kwargs.get("log_target") is True,
             shaped,
             known is not None and known.values != 0,
@@ -257,6 +259,7 @@ class LossInputs(Instrument):
                     prediction=operands.prediction,
                     target=operands.target,
                     class_dim=seen.class_dim,
+                    softmax_dim=seen.softmax_dim,
                     log_target=seen.log_target,
                     in_order=operands.in_order,
                     normalised_elsewhere=seen.shaped is not None and seen.shaped.is_normalised_elsewhere,

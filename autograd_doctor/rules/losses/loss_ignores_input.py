@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from autograd_doctor.events.losses import BatchLeakJudged, OutputMoved, OutputStoodStill
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.wording import plural, shape
 
 _LOOK = (
@@ -35,8 +37,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         unread = {event.reads for event in events} - {None} == {False}
         if unread and _is_control(trace, module, still):
             continue
-        if any(event.zero for event in events) or not _is_zeroed(trace, trained):
-            yield _finding(trace, module, events, unread=unread)
+        zero_weights = any(event.zero for event in events)
+        if not _is_held_back(trace, trained, whole=zero_weights):
+            may_move = may_learn_later(trace, trace.module_parameters(module))
+            yield _finding(trace, module, events, unread=unread, so_far=may_move)
 
 
 def _reached(trace: Trace, events: list[OutputStoodStill]) -> set[int]:
@@ -45,9 +49,15 @@ def _reached(trace: Trace, events: list[OutputStoodStill]) -> set[int]:
     return {parameter for ran in trace.of(BackwardRan) if ran.step in steps for parameter in ran.reached}
 
 
-def _is_zeroed(trace: Trace, parameters: set[int]) -> bool:
-    """Whether an operation was seen to hold back the gradients: the input was lost there, which AD410 tells."""
+def _is_held_back(trace: Trace, parameters: set[int], *, whole: bool) -> bool:
+    """Whether an operation was seen to hold back the gradients: the input was lost there, which AD410 tells.
+
+    whole: it held back all of them, and not since both of its factors are 0. Then the loss takes no notice of what the
+    module returned, as of a branch with a factor of 0, and whether it would learn from its input is not known.
+    """
     zeroings = (zeroing for ran in trace.of(BackwardRan) for zeroing in ran.zeroings)
+    if whole:
+        return any(parameters.issubset(zeroing.parameters) and zeroing.zero_factors < 2 for zeroing in zeroings)
     return any(not parameters.isdisjoint(zeroing.parameters) for zeroing in zeroings)
 
 
@@ -58,7 +68,7 @@ def _is_control(trace: Trace, module: int, still: Collection[int]) -> bool:
     return any(ran.location in lines and ran.module not in still for ran in calls)
 
 
-def _finding(trace: Trace, module: int, events: list[OutputStoodStill], *, unread: bool) -> Finding:
+def _finding(trace: Trace, module: int, events: list[OutputStoodStill], *, unread: bool, so_far: bool) -> Finding:
     """unread: nothing was seen to look at the input, as in a model that is to learn a constant."""
     event = events[0]
     name = trace.module_name(module)
@@ -79,6 +89,7 @@ def _finding(trace: Trace, module: int, events: list[OutputStoodStill], *, unrea
         help=f"{help}; if it is to learn a constant, all is well" if unread else help,
         severity="warning" if unread else None,
         confidence="medium" if unread else "high",
+        so_far=so_far,
         evidence={"samples": event.samples, "steps": len(events), "output": shape(event.shape)},
         related=(Related("the module was called here", called),) if called is not None else (),
         step_first=event.step + 1,
@@ -215,10 +226,11 @@ RULE = Rule(
     "in every step in which that was compared, also after updates.",
     why="The model can learn a constant at best, the mean of its targets.",
     fix="Let the input reach the output: look at the operation that is named, or at a forward that does not use it.",
-    fine="The first steps of a head whose weights begin at zero, losses of parameters alone, outputs one of which is a "
-    "parameter, and the constants that a model is compared with, trained by the same lines. A model none of whose "
-    "operations looks at the input is a `warning`, for it may be meant to learn a constant.",
-    needs=(BackwardRan, BatchLeakJudged, ForwardRan, ModuleSeen, OutputMoved, OutputStoodStill),
+    fine="The first steps of a head whose weights begin at zero, a branch whose output the loss multiplies by 0, "
+    "losses of parameters alone, outputs one of which is a parameter, and the constants that a model is compared with, "
+    "trained by the same lines. A model none of whose operations looks at the input is a `warning`, for it may be "
+    "meant to learn a constant.",
+    needs=(BackwardRan, BatchLeakJudged, ForwardRan, ModuleSeen, OutputMoved, OutputStoodStill, RunEnded),
     examine=examine,
     bad=(bad, bad_zero_weights, bad_input_unused),
     good=(good, good_spread_of_its_own),
@@ -230,4 +242,5 @@ RULE = Rule(
         )
     },
     folds=("AD203", "AD410", "AD116", "AD205"),
+    lasting=True,
 )

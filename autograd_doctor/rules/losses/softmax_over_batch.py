@@ -69,10 +69,19 @@ def _was_picked(event: LossComputed, softmax: Shaping) -> bool:
 
 
 def _shows(event: LossComputed, softmax: Shaping) -> bool:
-    """Whether the classes are in another dimension than the softmax saw, as far as their number tells."""
-    same_shape = softmax.shape == event.prediction.facts.shape
+    """Whether the classes are in another dimension than the softmax saw, as far as views or sizes tell.
+
+    Of a softmax whose classes were not all given to the loss, as without the one that says "none of these", no
+    dimension is larger than it was; then the rows sum to less than 1, by what was cut off.
+    """
+    left = event.prediction.facts.shape
+    if event.softmax_dim is not None:
+        return event.softmax_dim != event.class_dim
+    alike = len(left) == len(softmax.shape) and all(now <= was for now, was in zip(left, softmax.shape, strict=True))
+    if alike:
+        return softmax.dim != event.class_dim
     assert softmax.dim is not None
-    return softmax.dim != event.class_dim if same_shape else softmax.shape[softmax.dim] != classes(event)
+    return softmax.shape[softmax.dim] != classes(event)
 
 
 def _is_over_rows(event: LossComputed) -> bool:
@@ -292,7 +301,8 @@ RULE = Rule(
     why="The samples of a batch, or the moments of a sequence, compete with one another for the probability that the "
     "classes of each should share: what is predicted for one sample depends on which others are in its batch.",
     fix="Name the dimension of the classes, `dim=1` or `dim=-1`. Without `dim`, torch takes the first one of three.",
-    fine="Attention, losses that take each row for a class of its own, and targets that are shared out likewise.",
+    fine="Attention, losses that take each row for a class of its own, targets that are shared out likewise, and a "
+    "softmax over one class more than the loss is given.",
     needs=(BackwardRan, LossComputed, WeightsApart),
     examine=examine,
     bad=(bad, bad_over_time, bad_mixture),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.run import RunEnded
-from autograd_doctor.events.steps import BackwardRan, Cut, OptimizerStepped, Zeroing
+from autograd_doctor.events.steps import BackwardRan, Cut, GradientNormsMeasured, OptimizerStepped, Zeroing
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
@@ -45,7 +45,14 @@ def _always_zero(trace: Trace, minimum: int) -> set[int]:
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
     chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
     elsewhere = {p for p, seen in trace.parameters.items() if seen.elsewhere}
-    return {p for p in zero & written - trace.frozen - elsewhere if _series(trace, p) not in chosen}
+    zero &= written - trace.frozen - elsewhere - _taught_in_light_steps(trace)
+    return {p for p in zero if _series(trace, p) not in chosen}
+
+
+def _taught_in_light_steps(trace: Trace) -> set[int]:
+    """Parameters whose gradient was not zero in some step that was not recorded, as of a branch that joins late."""
+    measured = trace.of(GradientNormsMeasured)
+    return {p for each in measured for p, norm in zip(each.parameters, each.norms, strict=True) if norm}
 
 
 def _passes_elsewhere(trace: Trace, zeroing: Zeroing, backward: BackwardRan) -> bool:
@@ -271,7 +278,7 @@ RULE = Rule(
     "the same lines pass on gradients in another model, before or after, this model is a control, such as one "
     "component compared with several. If only vectors and scalars have no gradient, nothing is reported: they cannot "
     "be distinguished from such biases.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, RunEnded),
+    needs=(BackwardRan, GradientNormsMeasured, OptimizerBuilt, OptimizerStepped, RunEnded),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),
     good=(good, good_low_rank_adapter, good_zero_initialised_head),

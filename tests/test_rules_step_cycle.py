@@ -11,6 +11,7 @@ from autograd_doctor.events.connectivity import LossDropped
 from autograd_doctor.events.cycle import (
     AverageWeighed,
     EvaluatedWeightsKept,
+    FactorRenewed,
     GradientsClipped,
     GradientsRead,
     ScalerUsed,
@@ -842,6 +843,34 @@ def test_optimizers_that_may_be_built_again() -> None:
     assert not judge(optimizer_recreated.RULE, rebuilt([100, 100, 100]))
     per_fold = [event for fold in range(4) for event in (built(fold, parameters=[fold]), stepped(0, optimizer=fold))]
     assert not judge(optimizer_recreated.RULE, per_fold)
+
+
+def solved(losses: Sequence[Sequence[float]]) -> list[Event]:
+    """Optimizers that take a step each, in which their closure is called once for each of these losses."""
+    events: list[Event] = []
+    for number, values in enumerate(losses):
+        called = (ran(0, inside_step=number, value=value) for value in values)
+        events += [built(number), *called, stepped(0, use(0), optimizer=number, keeps_state=True)]
+    return events
+
+
+def test_an_optimizer_that_goes_down_within_a_step_of_another_problem() -> None:
+    assert not judge(optimizer_recreated.RULE, solved([[3.0, 1.0], [2.0, 0.5], [0.5, 0.4], [1.0, 0.1]]))
+    assert judge(optimizer_recreated.RULE, solved([[3.0, 1.0], [1.0, 0.5], [0.5, 0.4], [0.4, 0.1]]))
+    assert judge(optimizer_recreated.RULE, solved([[3.0], [4.0], [5.0], [6.0]]))
+
+
+def test_an_optimizer_for_each_number_in_the_loss_is_a_hint() -> None:
+    def renewed(*optimizers: int) -> list[Event]:
+        return [
+            FactorRenewed(step=0, optimizer=each, location=line(BACKWARD), before=1.0, after=2.0) for each in optimizers
+        ]
+
+    (hint,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2, 4)])
+    assert (hint.severity, hint.confidence) == ("info", "low")
+    assert "from 1 to 2" in hint.notes[0]
+    (finding,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2)])
+    assert finding.severity == "warning"
 
 
 def test_one_optimizer_per_pass_over_the_same_loader() -> None:

@@ -266,3 +266,16 @@ class TrainedAveraged(Event, frozen=True):
     moved: list[int]
     own: float
     new: float
+
+
+class FactorRenewed(Event, frozen=True):
+    """A number that a loss is made with, by a product or quotient of what learns, is another one under this optimizer
+    than under the one that the same line had built before, and the same in all steps of each that were looked at.
+
+    location: of the product. before, after: the number.
+    """
+
+    optimizer: int
+    location: Location | None
+    before: float
+    after: float

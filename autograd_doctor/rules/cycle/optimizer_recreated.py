@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from autograd_doctor.events.cycle import StateRenewed, StateUnused, WeightsDrawnAnew
+from autograd_doctor.events.cycle import FactorRenewed, StateRenewed, StateUnused, WeightsDrawnAnew
 from autograd_doctor.events.run import LightStepsCounted
-from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
+from autograd_doctor.events.steps import BackwardRan, BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -15,17 +15,25 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
+_TIMES = 2
+"""How often a step must begin with a higher loss than the one before ended, so that it is no accident."""
+_ROUNDING = 1e-6
+"""Relative to a loss in float32."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lives = trace.steps_by_optimizer
     reported: set[Location | None] = set()
+    renewed = {event.optimizer: event for event in reversed(trace.of(FactorRenewed))}
     for builds in _rebuilt_in_place(trace):
         lost = [lives[build.optimizer] for build in builds[:-1]]
         often = len(lost) >= tunables["minimum_rebuilds"] and all(lost) and builds[0].location not in reported
         longest = tunables["longest_life" if len(lost) < tunables["many_rebuilds"] else "longest_of_many"]
-        if often and not _loses_nothing(trace, builds) and (max(lost) <= longest or _one_pass_each(trace, builds)):
+        if not often or _loses_nothing(trace, builds) or _solves_another(trace, builds):
+            continue
+        if max(lost) <= longest or _one_pass_each(trace, builds):
             reported.add(builds[0].location)
-            yield _finding(trace, builds, lost)
+            yield _finding(trace, builds, lost, [renewed[each] for each in _numbers(builds) if each in renewed])
     for event in trace.of(StateUnused):
         if trace.optimizers[event.optimizer].location not in reported and _is_replaced(trace, event):
             reported.add(trace.optimizers[event.optimizer].location)
@@ -71,6 +79,34 @@ def _loses_nothing(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
     return all(step.rewritten for step in first) or all(step.given_state for step in first)
 
 
+def _numbers(builds: list[OptimizerBuilt]) -> list[int]:
+    return [build.optimizer for build in builds]
+
+
+def _solves_another(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
+    """Whether each step called its closure several times, and some began with a higher loss than the one before ended.
+
+    Such an optimizer goes down by itself within a step, and what its state holds is the curvature of what it was given:
+    where weights and objective are the same, it begins where it ended.
+    """
+    losses: dict[int | None, list[float | None]] = {}
+    for backward in trace.of(BackwardRan):
+        if backward.inside_step is not None and backward.kind == "backward":
+            losses.setdefault(backward.inside_step, []).append(backward.loss)
+    each = [losses.get(build.optimizer, []) for build in builds]
+    steps = [trace.steps_by_optimizer[build.optimizer] for build in builds]
+    if not all(len(values) > count for values, count in zip(each[:-1], steps[:-1], strict=True)):
+        return False
+    ends = [(before[-1], after[0]) for before, after in pairwise(each) if before and after]
+    higher = sum(one is not None and other is not None and _is_higher(other, one) for one, other in ends)
+    return higher >= _TIMES
+
+
+def _is_higher(after: float, before: float) -> bool:
+    """By more than rounding."""
+    return after - before > _ROUNDING * max(abs(after), abs(before))
+
+
 def _is_replaced(trace: Trace, event: StateUnused) -> bool:
     """Whether a new optimizer does what one does not whose state was loaded: it is of the same kind, over the same
     parameters and with the same settings, and the other one never steps."""
@@ -108,20 +144,28 @@ def _one_pass_each(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
     return any(all(loaders.count(loader) == 1 for loaders in complete) for loader in shared)
 
 
-def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int]) -> Finding:
+def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int], renewed: list[FactorRenewed]) -> Finding:
+    """A hint where, most times, the next one had a loss of another make: it may be another problem each time."""
     first, again = builds[0], builds[1]
     parameters = [parameter for group in again.groups for parameter in group.parameters]
     longest = max(lives)
     each = "every step" if longest == 1 else f"every {min(lives)} to {longest} steps"
     each = f"every {longest} steps" if min(lives) == longest > 1 else each
     name = again.name or again.kind
+    is_other = bool(renewed) and 2 * len(renewed) >= len(builds) - 2
+    note = f"a number in the loss went from {renewed[0].before:g} to {renewed[0].after:g}" if is_other else ""
     return RULE.finding(
         f"`{name}` ({again.kind}) was built {len(builds)} times over the same {plural(len(parameters), 'parameter')}, "
-        f"{each}, and lost its state each time",
+        f"{each}, and lost its state each time"
+        f"{f'; {len(renewed)} times, a number in the loss changed with it' if is_other else ''}",
         subject=name,
         location=again.location,
+        severity="info" if is_other else None,
+        confidence="low" if is_other else "high" if longest == 1 else "medium",
+        notes=(f"{note} with it: if each optimizer has a problem of its own to solve, it is right",)
+        if is_other
+        else (),
         help="build the optimizer once, before the loop",
-        confidence="high" if longest == 1 else "medium",
         evidence={"builds": len(builds), "longest_life": longest, "parameters": len(parameters)},
         step_first=ordinal(first),
         step_count=sum(lives),
@@ -357,16 +401,19 @@ RULE = Rule(
     fix="Build the optimizer once, before the loop and before its state is loaded, and pass it to the function that "
     "trains.",
     fine=(
-        "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of "
-        "meta-learning or a federated client (over a copy, or over weights put in place for it), handing its state on "
-        "to the next one, and plain gradient descent, which has no state to lose. A state that was loaded beside an "
-        "optimizer of another kind or with other settings, as for a stage that tunes. States that are no averages, as "
-        "the gradient of the last step. Weights that are initialised together with the state of their optimizer, or as "
-        "those of an inner loop; a part of a model may begin anew for other tasks, and is an `info`."
+        "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of meta-"
+        "learning or a federated client (over a copy, or over weights put in place for it), handing its state on to "
+        "the next one, and plain gradient descent, which has no state to lose. Optimizers that go down by themselves "
+        "within a step, by a closure that they call several times, where the next one begins higher up: with another "
+        "problem, as of the next time step or of a larger penalty. Where a number in the loss changes with each "
+        "optimizer, it is an `info`. A state that was loaded beside an optimizer of another kind or with other "
+        "settings, as for a stage that tunes. States that are no averages, as the gradient of the last step. Weights "
+        "that are initialised together with the state of their optimizer, or as those of an inner loop; a part of a "
+        "model may begin anew for other tasks, and is an `info`."
     ),
     needs=(
-        *(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed, StateUnused),
-        WeightsDrawnAnew,
+        *(BackwardRan, BatchDrawn, FactorRenewed, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed),
+        *(StateUnused, WeightsDrawnAnew),
     ),
     examine=examine,
     bad=(bad, bad_every_epoch, bad_after_its_state_was_loaded),

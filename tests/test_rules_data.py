@@ -250,7 +250,13 @@ def test_copies_of_one_sample_with_one_target_may_be_meant() -> None:
 
 def test_targets_that_are_alike_from_some_step_on() -> None:
     rule, seen = constant_data.RULE, {"step": 200, "varied": 5, "class_count": 2, "classes": {0: 500, 1: 40}}
-    alike: dict[str, Any] = {"alike": 0.0, "alike_since": 32, "alike_steps": 10, "alike_elements": 160}
+    alike: dict[str, Any] = {
+        "alike": 0.0,
+        "alike_source": True,
+        "alike_since": 32,
+        "alike_steps": 10,
+        "alike_elements": 160,
+    }
     again = SamplesMetAgain(module=0, location=at(12), kept=60, others=60)
     (finding,) = examined(rule, targets_seen(**seen, **alike), again)
     assert (finding.severity, finding.confidence, finding.step_first) == ("warning", "medium", 33)

@@ -13,7 +13,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.events.run import CloseLookEnded, InstrumentAttached, LightStepsCounted, RunEnded
 from autograd_doctor.events.steps import MemoryMeasured
-from autograd_doctor.instruments.session import Session, needed_for
+from autograd_doctor.instruments.session import Memories, Session, needed_for
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
@@ -42,7 +42,9 @@ class Chapter:
     by now. record: is called with each event as well.
     """
 
-    def __init__(self, plan: Plan, number: int, record: Callable[[Event], None]) -> None:
+    def __init__(
+        self, plan: Plan, number: int, record: Callable[[Event], None], memories: Memories | None = None
+    ) -> None:
         self.number = number
         self.first = plan.steps_before
         self.settled = False
@@ -53,7 +55,7 @@ class Chapter:
         self._began = CLOCK.monotonic()
         self._trained: diagnostic_checkpoint.Trained | None = None
         self._connected: list[tuple[Signal[Any], Callable[..., None]]] = []
-        self.session = Session(self._write)
+        self.session = Session(self._write, memories)
         self._cells = CellsTold(self.session)
         self.clock = self.session.signals.guard.clock = LookClock()
 

@@ -14,6 +14,7 @@ from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import MoreDetailNeeded
+from autograd_doctor.instruments.session import Memories
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
@@ -64,6 +65,7 @@ class Monitored:
         self._judges = judges
         self._allowance = allowance
         self._surprises = Surprises()
+        self._memories: Memories = {}
         self._chapter: Chapter | None = None
         self.chapters = self._counted = 0
         self._process = os.getpid()
@@ -103,7 +105,7 @@ class Monitored:
     # ------------------------------------------------------------------------------------------------------- chapters
 
     def _open(self, number: int, steps: int, optimizers: Iterable[Optimizer]) -> None:
-        chapter = self._chapter = Chapter(self._judges.plan(number, steps), number, self._recorded)
+        chapter = self._chapter = Chapter(self._judges.plan(number, steps), number, self._recorded, self._memories)
         chapter.begin(optimizers)
         self.chapters = number
         course, losses = chapter.session.find(Course), chapter.session.find(LateLosses)

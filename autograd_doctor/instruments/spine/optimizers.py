@@ -61,6 +61,12 @@ class Optimizers(Instrument):
         self.listen(signals.optimizers.built, self._built_now)
         self.listen(signals.optimizers.group_added, self._group_added)
 
+    def memory(self) -> Numbers:
+        return self._numbers
+
+    def remember(self, memory: Numbers) -> None:
+        self._numbers.follow(memory)
+
     def _built_now(self, optimizer: torch.optim.Optimizer) -> None:
         self.number(optimizer, here())
 

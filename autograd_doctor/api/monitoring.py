@@ -43,8 +43,8 @@ _ADVANCE = 0.4
 """Seconds that may be spent before they are earned, where something is new."""
 _LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
 """Of findings that are told. Those of low confidence, and infos, are in the report."""
-_LASTS = 500
-"""Steps: so long at least after it was first found, something is found to last."""
+_LASTS, _OF_RUN = 500, 4
+"""Steps, and the part of those before it was first found: so long at least after that, something is found to last."""
 
 
 class _Chapter(Protocol):
@@ -173,7 +173,7 @@ class _Telling:
     """What is done with a finding.
 
     One that a later step may acquit, so that its confidence is medium, is told when it is found once more in a chapter
-    of a run that has become at least twice as long.
+    that comes much later, as stages of a run are the longer the later they come.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class _Telling:
         if finding.fingerprint in self._told | self._doubted or finding.severity not in _LEVELS:
             return False
         is_sure = finding.severity == "error" or finding.confidence == "high"
-        lasts = finding.confidence == "medium" and step >= max(2 * since, since + _LASTS)
+        lasts = finding.confidence == "medium" and step >= since + max(_LASTS, since // _OF_RUN)
         if finding.confidence == "low" or not (is_sure or lasts):
             return False
         self._told.add(finding.fingerprint)

@@ -77,8 +77,8 @@ class TargetsSeen(Event, frozen=True):
     chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
     `reading.clustering`. made_of: the parameters of the models that said what they are, if any did.
     varied: looks at batches whose targets differed; varied_at: the step of the latest. alike: the value of all targets
-    since the step `alike_since`, if they differed in each look before; alike_source: they come from where those had come
-    from; alike_steps, alike_elements: how many were looked at since.
+    since the step `alike_since`, if they differed in each look before; alike_source: they are from where those were;
+    alike_steps, alike_elements: how many were looked at since.
     """
 
     location: Location | None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.events.cycle import WeightsDrawnAnew
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import MoreDetailNeeded
@@ -238,6 +239,8 @@ class Monitored:
             return
         if isinstance(event, MoreDetailNeeded) and chapter.settled:
             self._turn_soon()
+        if isinstance(event, WeightsDrawnAnew) and chapter.settled:
+            self._news()
         if isinstance(event, NonFiniteProduced | NonFiniteInput) and not self._urgent:
             self._urgent = True
             chapter.session.signals.guard.defer(self._judge_now)

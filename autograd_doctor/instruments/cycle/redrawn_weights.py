@@ -43,11 +43,20 @@ class RedrawnWeights(Instrument):
         self._since: dict[int, int] = {}
         """The step in which weights were drawn last, or met first."""
         self._drawn: dict[int, Place | None] = {}
-        self._told = 0
+        self._told: list[WeightsDrawnAnew] = []
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.initialisers.drawn, self._draws)
         self.listen(signals.operations.ended, self._draws_itself, attention=Attention.FULL, names=_DRAWS)
+
+    def memory(self) -> tuple[dict[int, int], list[WeightsDrawnAnew]]:
+        return self._since, self._told
+
+    def remember(self, memory: tuple[dict[int, int], list[WeightsDrawnAnew]]) -> None:
+        """Told again, as rules ask how often it was done."""
+        self._since, self._told = memory
+        for event in self._told:
+            self.emit(event)
 
     def _draws_itself(self, operation: Operation) -> None:
         """Over a weight as a whole, by an alias or without gradients; a part may be what has died."""
@@ -59,7 +68,7 @@ class RedrawnWeights(Instrument):
 
     def _draws(self, tensor: torch.Tensor) -> None:
         number = self._parameters.get(tensor)
-        if number is None or tensor.dim() < 2 or not self._optimizers.holds(number) or self._told >= _MOST_TOLD:
+        if number is None or tensor.dim() < 2 or not self._optimizers.holds(number) or len(self._told) >= _MOST_TOLD:
             return
         if self._course.steps > self._since.get(number, 0):
             if not self._drawn:
@@ -79,15 +88,14 @@ class RedrawnWeights(Instrument):
             self.unlisten(self._site.signals.steps.began, self._began)
 
     def _tell(self, optimizer: Optimizer, drawn: dict[int, torch.Tensor], matrices: int) -> None:
-        self._told += 1
-        self.emit(
-            WeightsDrawnAnew(
-                step=self._course.steps,
-                optimizer=self._optimizers.known(optimizer),
-                parameters=sorted(drawn),
-                location=locate(next(iter(self._drawn[number] for number in drawn))),
-                steps=self._course.steps - max(self._since.get(number, 0) for number in drawn),
-                keeps_state=all(optimizer.state.get(each) for each in drawn.values()),
-                of=matrices,
-            )
+        event = WeightsDrawnAnew(
+            step=self._course.steps,
+            optimizer=self._optimizers.known(optimizer),
+            parameters=sorted(drawn),
+            location=locate(next(iter(self._drawn[number] for number in drawn))),
+            steps=self._course.steps - max(self._since.get(number, 0) for number in drawn),
+            keeps_state=all(optimizer.state.get(each) for each in drawn.values()),
+            of=matrices,
         )
+        self._told.append(event)
+        self.emit(event)

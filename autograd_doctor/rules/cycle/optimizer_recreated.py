@@ -39,15 +39,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _drawn_again_and_again(trace: Trace, tunables: Tunables) -> Iterator[list[WeightsDrawnAnew]]:
     """Of each optimizer and line the initialisations of the same weights, if they are as frequent as a slip.
 
-    Where all that an optimizer teaches begins anew, and its state too, it is another trial; where others step
-    meanwhile, it is an inner loop.
+    A stage that lasts long begins with averages of its own. Where all that an optimizer teaches begins anew, and its
+    state too, it is another trial; where others step meanwhile, it is an inner loop.
     """
     lines: dict[tuple[int, Location | None], list[WeightsDrawnAnew]] = {}
     for event in trace.of(WeightsDrawnAnew):
         lines.setdefault((event.optimizer, event.location), []).append(event)
     for (optimizer, _), events in lines.items():
         longest = tunables["longest_life" if len(events) < tunables["many_rebuilds"] else "longest_of_many"]
-        is_often = len(events) >= tunables["minimum_rebuilds"] and max(event.steps for event in events) <= longest
+        is_loop = len(events) >= tunables["many_rebuilds"] and all(event.keeps_state for event in events)
+        is_soon = max(event.steps for event in events) <= longest
+        is_often = len(events) >= tunables["minimum_rebuilds"] and (is_soon or is_loop)
         is_whole = any(len(event.parameters) == event.of for event in events)
         others = any(step.optimizer != optimizer for step in trace.steps if events[0].step <= step.step)
         if is_often and not (is_whole and (others or not all(event.keeps_state for event in events))):

@@ -29,9 +29,12 @@ LOOP = """
 import sys
 import torch
 import autograd_doctor
+from autograd_doctor.runner import monitored
+monitored.REST = 0.0  # one chapter after the other
 torch.manual_seed(0)
 data = torch.randn(256, 16)
 label = data[:, :10].argmax(1)
+by_pair = [torch.isin(label, torch.tensor([2 * pair, 2 * pair + 1])).nonzero().flatten() for pair in range(5)]
 model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.5)
 found = []
@@ -141,6 +144,54 @@ LATE = {
 }
 
 
+HEALTHY = {
+    "one pair of classes after the other": """
+    rows = by_pair[(step // 450) % 5][torch.randint(0, 16, (32,))]
+    x, y = data[rows], label[rows]
+"""
+    + PLAIN,
+    "warm restarts, and more dropout each time": """
+    import math
+    optimizer.param_groups[0]["lr"] = 0.02 * (1 + math.cos(math.pi * (step % 400) / 400)) / 2
+    hidden = torch.nn.functional.dropout(model[:2](x), 0.1 * (1 + step // 400))
+    loss = torch.nn.functional.cross_entropy(model[2](hidden), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "back to the weights before a spike": """
+    import copy
+    if step % 300 == 0:
+        best = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict())
+    optimizer.param_groups[0]["lr"] = 0.02 if step % 900 != 880 else 5.0
+    if step % 900 == 890:
+        model.load_state_dict(best[0])
+        optimizer.load_state_dict(best[1])
+"""
+    + PLAIN,
+    "lessons that grow harder": """
+    x = x * (1 + step / 1000) + 0.1 * (step // 500) * torch.randn(32, 16)
+"""
+    + PLAIN,
+    "a stage in which the rate rests": """
+    optimizer.param_groups[0]["lr"] = 0.0 if 900 <= step < 1150 else 0.02
+"""
+    + PLAIN,
+    "a last layer that forgets": """
+    if step > 600 and step % 250 == 0:
+        model[2].reset_parameters()
+        for parameter in model[2].parameters():
+            optimizer.state.pop(parameter, None)
+"""
+    + PLAIN,
+    "the whole set for the last steps": """
+    if step >= 1200:
+        x, y = data, label
+"""
+    + PLAIN,
+}
+
+
 def _run(folder: Path, program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "training.py").write_text(program)
     return subprocess.run(
@@ -187,13 +238,22 @@ def test_a_healthy_run_is_recorded_and_nothing_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", LATE)
 def test_a_fault_that_begins_late_is_told_at_its_line(name: str, tmp_path: Path) -> None:
-    program = _loop(LATE[name], steps=2600)
+    program = _loop(LATE[name], steps=2200)
     done = _run(tmp_path, program)
     code, line = marks(program)[0]
     assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
     assert f"training.py:{line}: {code} " in done.stderr
     findings = {(each["code"], each["location"]["line"]): each for each in _report(tmp_path)["findings"]}
     assert findings[code, line]["step_first"] > 700
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_run_that_changes_on_purpose_is_told_nothing(name: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, _loop(HEALTHY[name], steps=1900))
+    steps, chapters, *told = done.stdout.split()
+    assert (steps, told) == ("1900", []), done.stdout + done.stderr
+    assert int(chapters) > 4
+    assert done.stderr == ""
 
 
 def test_a_process_that_was_killed_is_explained(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class _Line:
     """What a line trains a module on. step: the latest look; since: the first look at what it is given now.
 
     differ: its samples, of which there is more than one, are not all the same. teachers: the optimizers that stepped
-    while data changed, and since then.
+    while data changed, and on what it is given now.
     """
 
     name: str
@@ -143,7 +143,7 @@ class KeptBatches(Instrument):
         number = self._optimizers.known(call.optimizer)
         for line in self._lines.values():
             if line.step == self._course.steps:
-                line.teachers[line.steps > 0].add(number)
+                line.teachers[1].add(number)
 
 
 def _held_by(tensors: Sequence[torch.Tensor]) -> int | None:

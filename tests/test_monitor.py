@@ -132,6 +132,17 @@ LATE = {
     loss.backward()
     optimizer.step()
 """,
+    "an old state is loaded in each epoch": """
+    if step == 0:
+        import copy
+        old = copy.deepcopy(model.state_dict())
+    if step >= 700 and step % 100 == 0:
+        model.load_state_dict(old)  # expect: AD109
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
     "a softmax is put in front of the loss": """
     said = model(x)
     if step >= 700:
@@ -167,6 +178,22 @@ HEALTHY = {
     if step % 900 == 890:
         model.load_state_dict(best[0])
         optimizer.load_state_dict(best[1])
+"""
+    + PLAIN,
+    "an average of weights swapped in, and the same weights of another model tried out": """
+    import copy
+    if step == 0:
+        average, other = copy.deepcopy(model), copy.deepcopy(model.state_dict())
+    if step % 100 == 99:
+        own = copy.deepcopy(model.state_dict())
+        for state in (average.state_dict(), other):
+            model.load_state_dict(state)
+            with torch.no_grad():
+                model(data)
+        model.load_state_dict(own)
+    with torch.no_grad():
+        for mean, weight in zip(average.parameters(), model.parameters()):
+            mean.lerp_(weight, 0.05)
 """
     + PLAIN,
     "lessons that grow harder": """

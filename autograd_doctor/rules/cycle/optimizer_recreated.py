@@ -137,12 +137,13 @@ def _drawn_anew(trace: Trace, events: list[WeightsDrawnAnew]) -> Finding:
     parameters = sorted({parameter for event in events for parameter in event.parameters})
     is_whole = all(len(event.parameters) == event.of for event in events)
     lives = [event.steps for event in events]
+    done = "given the same values" if first.loaded else "initialised"
     each = f"{min(lives)} to {max(lives)}" if min(lives) < max(lives) else f"{max(lives)}"
     state = (
         f", and `{name}` keeps its averages of their gradients" if all(event.keeps_state for event in events) else ""
     )
     return RULE.finding(
-        f"{trace.parameter_names(parameters)} {'was' if len(parameters) == 1 else 'were'} initialised again "
+        f"{trace.parameter_names(parameters)} {'was' if len(parameters) == 1 else 'were'} {done} again "
         f"{len(events)} times, after {each} steps: what was learned there is lost each time{state}",
         subject=trace.parameter_names(parameters),
         location=first.location,
@@ -349,8 +350,8 @@ RULE = Rule(
         "times (or for one pass over a loader) before the next one took its place. Optimizers that were given a "
         "state and never step, while a new one with the same settings steps the same parameters from none. And "
         "averages in the state of the program's own optimizers that hold nothing but the gradient of the last step, "
-        "times 1 - decay. Or weights that are initialised again, after a few steps each time, while one and the same "
-        "optimizer goes on to step them."
+        "times 1 - decay. Or weights that are initialised again, or loaded with the same values, after a few steps "
+        "each time, or often while one and the same optimizer goes on to step them with the averages that it has."
     ),
     why=(
         "Momentum and second moments start from zero each time. Adam's first steps move every weight by the full "

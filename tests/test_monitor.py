@@ -320,6 +320,22 @@ def test_training_is_stopped_and_kept(tmp_path: Path) -> None:
     assert list(kept["optimizers"]) == ["optimizer"]
 
 
+def test_a_checkpoint_of_weights_that_are_spoiled_says_so(tmp_path: Path) -> None:
+    body = """
+    length = model(x).sum(1).square() * (step != 703)
+    loss = torch.nn.functional.cross_entropy(model(x), y) + 0.01 * length.sqrt().mean()
+    optimizer.zero_grad()
+    loss.backward()  # expect: AD401
+    optimizer.step()
+"""
+    program = _loop(body, steps=900, arguments=', checkpoint="kept.pt"')
+    done = _run(tmp_path, program)
+    code, line = marks(program)[0]
+    assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
+    assert torch.load(tmp_path / "kept.pt")["step"] < 760, "it is looked at for a short while only"
+    assert "kept.pt: not finite any more: model.0.weight, model.0.bias, model.2.weight, model.2.bias\n" in done.stderr
+
+
 def test_ranks_have_folders_of_their_own_and_one_report(tmp_path: Path) -> None:
     body = PLAIN.replace("optimizer.zero_grad()", 'import os\n    os.environ["RANK"] == "1" or optimizer.zero_grad()')
     for rank in ("0", "1"):

@@ -113,11 +113,12 @@ class Chapter:
         known = self.session.find(Optimizers)
         return [optimizer for _, optimizer in known.living()] if known is not None else []
 
-    def save(self, path: Path, about: dict[str, Any]) -> None:
-        """Write a checkpoint of what is trained, with what there is to say of it. Raises `OSError`."""
+    def save(self, path: Path, about: dict[str, Any]) -> list[str]:
+        """Write a checkpoint of what is trained, with what there is to say of it; returns which weights are not finite.
+        Raises `OSError`."""
         what = self._trained or diagnostic_checkpoint.trained(self.session)
         with self.session.signals.guard.looking():
-            diagnostic_checkpoint.write(path, what, {"step": self.session.step, **about})
+            return diagnostic_checkpoint.write(path, what, {"step": self.session.step, **about})
 
     def end(self, reason: Reason, code: int, error: BaseException | None = None) -> None:
         """Take everything out again, and end the recording. error: what the program died of."""

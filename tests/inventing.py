@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from autograd_doctor.instruments.instrument import Instrument
+from autograd_doctor.instruments.session import Memories
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.operation_kinds import Kind
@@ -25,8 +26,8 @@ from tests.watching import Recorded
 class Invented(Recorded):
     """The signals of a run, to be sent by a test, in words for those that most tests need."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, memories: Memories | None = None) -> None:
+        super().__init__(memories)
         self.signals = self.session.signals
         self.nodes: list[Any] = []
         for seam in self.signals.seams:
@@ -123,9 +124,12 @@ class Invented(Recorded):
 
 
 @contextmanager
-def inventing(*kinds: type[Instrument]) -> Iterator[Invented]:
-    """Attach instruments, and all that they read, to signals that only the test sends; no look may fail."""
-    run = Invented()
+def inventing(*kinds: type[Instrument], memories: Memories | None = None) -> Iterator[Invented]:
+    """Attach instruments, and all that they read, to signals that only the test sends; no look may fail.
+
+    memories: of an earlier session of the same run.
+    """
+    run = Invented(memories)
     run.session.attach(kinds)
     try:
         yield run

@@ -29,11 +29,14 @@ LOOP = """
 import sys
 import torch
 import autograd_doctor
+from autograd_doctor.runner import monitored
+monitored.REST = 0.0  # one chapter after the other
 torch.manual_seed(0)
 data = torch.randn(256, 16)
 label = data[:, :10].argmax(1)
+by_pair = [torch.isin(label, torch.tensor([2 * pair, 2 * pair + 1])).nonzero().flatten() for pair in range(5)]
 model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.5)
 found = []
 watched = autograd_doctor.monitor("run.trace", budget=1.0, on_finding=found.append{arguments})
 for step in range({steps}):
@@ -72,6 +75,74 @@ LATE = {
     loss.backward()
     optimizer.step()  # expect: AD101
 """,
+    "labels are written over": """
+    if step == 700:
+        label.fill_(3)
+        y = label[rows]
+    loss = torch.nn.functional.cross_entropy(model(x), y)  # expect: AD704
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "samples are scaled a second time": """
+    if step == 700:
+        data.mul_(255)
+    loss = torch.nn.functional.cross_entropy(model(data[rows]), y)  # expect: AD703
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "one batch is kept": """
+    if step < 700:
+        kept = x, y
+    x, y = kept
+    loss = torch.nn.functional.cross_entropy(model(x), y)  # expect: AD701
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a schedule has ended": """
+    optimizer.param_groups[0]["lr"] = 0.02 * max(0, 1 - step / 700)
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # expect: AD110
+""",
+    "the sign of the loss turns": """
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    if step >= 700:
+        loss = -loss  # expect: AD609
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "everything is dropped": """
+    hidden = torch.nn.functional.dropout(model[:2](x), 0.1 if step < 700 else 1.0)  # expect: AD410
+    loss = torch.nn.functional.cross_entropy(model[2](hidden), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "weights are drawn anew in each epoch": """
+    if step >= 700 and step % 100 == 0:
+        for layer in (model[0], model[2]):
+            torch.nn.init.xavier_uniform_(layer.weight)  # expect: AD109
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "an old state is loaded in each epoch": """
+    if step == 0:
+        import copy
+        old = copy.deepcopy(model.state_dict())
+    if step >= 700 and step % 100 == 0:
+        model.load_state_dict(old)  # expect: AD109
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
     "a softmax is put in front of the loss": """
     said = model(x)
     if step >= 700:
@@ -81,6 +152,70 @@ LATE = {
     loss.backward()
     optimizer.step()
 """,
+}
+
+
+HEALTHY = {
+    "one pair of classes after the other": """
+    rows = by_pair[(step // 450) % 5][torch.randint(0, 16, (32,))]
+    x, y = data[rows], label[rows]
+"""
+    + PLAIN,
+    "warm restarts, and more dropout each time": """
+    import math
+    optimizer.param_groups[0]["lr"] = 0.02 * (1 + math.cos(math.pi * (step % 400) / 400)) / 2
+    hidden = torch.nn.functional.dropout(model[:2](x), 0.1 * (1 + step // 400))
+    loss = torch.nn.functional.cross_entropy(model[2](hidden), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "back to the weights before a spike": """
+    import copy
+    if step % 300 == 0:
+        best = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict())
+    optimizer.param_groups[0]["lr"] = 0.02 if step % 900 != 880 else 5.0
+    if step % 900 == 890:
+        model.load_state_dict(best[0])
+        optimizer.load_state_dict(best[1])
+"""
+    + PLAIN,
+    "an average of weights swapped in, and the same weights of another model tried out": """
+    import copy
+    if step == 0:
+        average, other = copy.deepcopy(model), copy.deepcopy(model.state_dict())
+    if step % 100 == 99:
+        own = copy.deepcopy(model.state_dict())
+        for state in (average.state_dict(), other):
+            model.load_state_dict(state)
+            with torch.no_grad():
+                model(data)
+        model.load_state_dict(own)
+    with torch.no_grad():
+        for mean, weight in zip(average.parameters(), model.parameters()):
+            mean.lerp_(weight, 0.05)
+"""
+    + PLAIN,
+    "lessons that grow harder": """
+    x = x * (1 + step / 1000) + 0.1 * (step // 500) * torch.randn(32, 16)
+"""
+    + PLAIN,
+    "a stage in which the rate rests": """
+    optimizer.param_groups[0]["lr"] = 0.0 if 900 <= step < 1150 else 0.02
+"""
+    + PLAIN,
+    "a last layer that forgets": """
+    if step > 600 and step % 250 == 0:
+        model[2].reset_parameters()
+        for parameter in model[2].parameters():
+            optimizer.state.pop(parameter, None)
+"""
+    + PLAIN,
+    "the whole set for the last steps": """
+    if step >= 1200:
+        x, y = data, label
+"""
+    + PLAIN,
 }
 
 
@@ -130,13 +265,22 @@ def test_a_healthy_run_is_recorded_and_nothing_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", LATE)
 def test_a_fault_that_begins_late_is_told_at_its_line(name: str, tmp_path: Path) -> None:
-    program = _loop(LATE[name], steps=1600)
+    program = _loop(LATE[name], steps=2200)
     done = _run(tmp_path, program)
     code, line = marks(program)[0]
     assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
     assert f"training.py:{line}: {code} " in done.stderr
     findings = {(each["code"], each["location"]["line"]): each for each in _report(tmp_path)["findings"]}
     assert findings[code, line]["step_first"] > 700
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_run_that_changes_on_purpose_is_told_nothing(name: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, _loop(HEALTHY[name], steps=1900))
+    steps, chapters, *told = done.stdout.split()
+    assert (steps, told) == ("1900", []), done.stdout + done.stderr
+    assert int(chapters) > 4
+    assert done.stderr == ""
 
 
 def test_a_process_that_was_killed_is_explained(tmp_path: Path) -> None:
@@ -174,6 +318,22 @@ def test_training_is_stopped_and_kept(tmp_path: Path) -> None:
     }
     assert all(bool(value.isfinite().all()) for value in kept["models"]["model"].values())
     assert list(kept["optimizers"]) == ["optimizer"]
+
+
+def test_a_checkpoint_of_weights_that_are_spoiled_says_so(tmp_path: Path) -> None:
+    body = """
+    length = model(x).sum(1).square() * (step != 703)
+    loss = torch.nn.functional.cross_entropy(model(x), y) + 0.01 * length.sqrt().mean()
+    optimizer.zero_grad()
+    loss.backward()  # expect: AD401
+    optimizer.step()
+"""
+    program = _loop(body, steps=900, arguments=', checkpoint="kept.pt"')
+    done = _run(tmp_path, program)
+    code, line = marks(program)[0]
+    assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
+    assert torch.load(tmp_path / "kept.pt")["step"] < 760, "it is looked at for a short while only"
+    assert "kept.pt: not finite any more: model.0.weight, model.0.bias, model.2.weight, model.2.bias\n" in done.stderr
 
 
 def test_ranks_have_folders_of_their_own_and_one_report(tmp_path: Path) -> None:
@@ -373,8 +533,10 @@ def test_losses_that_leave_their_course_are_a_surprise_and_noise_is_none() -> No
     torch.manual_seed(0)
     falling = [2.0 * 0.999**step + 0.2 * float(torch.randn(())) for step in range(3000)]
     assert not any(surprises.add("here", loss) for loss in falling)
-    assert any(surprises.add("here", 9.0) for _ in range(5))
-    assert not any(surprises.add("here", 9.0) for _ in range(50)), "it has got used to it"
+    assert any(surprises.add("here", 9.0 + 0.2 * float(torch.randn(()))) for _ in range(50))
+    on_it = [surprises.add("here", 9.0 + 0.2 * float(torch.randn(()))) for _ in range(1000)]
+    assert not any(on_it), "it has got used to it"
+    assert any(surprises.add("here", 9.0) for _ in range(50)), "they do not differ any more"
 
 
 # ------------------------------------------------------------------------------------------------------- the folder

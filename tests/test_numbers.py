@@ -106,3 +106,17 @@ def test_a_table_that_was_emptied_still_forgets_the_dead() -> None:
     table.put(values, "ones")
     del values
     assert len(table) == 0
+
+
+def test_numbers_that_follow_others_keep_theirs_and_take_those_that_are_free() -> None:
+    first, second, third = Thing(), Thing(), Thing()
+    earlier, numbers, last = Numbers(), Numbers(), Numbers()
+    assert [earlier.add(first), earlier.add(second), earlier.add(third)] == [0, 1, 2]
+    del third
+    numbers.follow(earlier)
+    assert numbers.get(second) is None
+    assert numbers.number(second) == 1
+    new = Thing()
+    assert numbers.number(new) == 2
+    last.follow(numbers)
+    assert [last.number(each) for each in (new, first, second, Thing())] == [2, 0, 1, 3]

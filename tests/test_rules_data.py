@@ -10,6 +10,7 @@ from tapes import data, given, made, tape
 from traces import at, examined, targets_seen
 
 from autograd_doctor.events.data import (
+    BatchKept,
     BatchRepeated,
     FieldsTurned,
     GivenRowsChanged,
@@ -51,6 +52,22 @@ FINISHED, STOPPED = RunEnded(reason="finished"), RunEnded(reason="steps")
 def repeated(**more: Any) -> BatchRepeated:
     facts = {"how": "same slice", "location": at(9), "name": "model", "since": 0, "steps": 12, "samples": 16, "of": 160}
     return BatchRepeated(**{**facts, **more})
+
+
+def test_a_batch_is_kept_where_it_stays_for_much_longer_than_others_did() -> None:
+    facts = {"location": at(9), "name": "model", "changes": 40, "since": 700, "until": 900, "steps": 20, "longest": 10}
+    facts |= {"samples": 16, "largest": 16, "same_optimizer": True}
+    (finding,) = examined(same_batch_every_step.RULE, BatchKept(**facts))
+    assert (finding.severity, finding.confidence, finding.step_first) == ("warning", "medium", 701)
+    for other in (
+        {"changes": 7},
+        {"steps": 7},
+        {"until": 763},
+        {"longest": 51},
+        {"samples": 17},
+        {"same_optimizer": False},
+    ):
+        assert examined(same_batch_every_step.RULE, BatchKept(**facts | other)) == [], other
 
 
 def test_a_slice_is_judged_when_the_program_has_ended() -> None:
@@ -250,7 +267,13 @@ def test_copies_of_one_sample_with_one_target_may_be_meant() -> None:
 
 def test_targets_that_are_alike_from_some_step_on() -> None:
     rule, seen = constant_data.RULE, {"step": 200, "varied": 5, "class_count": 2, "classes": {0: 500, 1: 40}}
-    alike: dict[str, Any] = {"alike": 0.0, "alike_since": 32, "alike_steps": 10, "alike_elements": 160}
+    alike: dict[str, Any] = {
+        "alike": 0.0,
+        "alike_source": True,
+        "alike_since": 32,
+        "alike_steps": 10,
+        "alike_elements": 160,
+    }
     again = SamplesMetAgain(module=0, location=at(12), kept=60, others=60)
     (finding,) = examined(rule, targets_seen(**seen, **alike), again)
     assert (finding.severity, finding.confidence, finding.step_first) == ("warning", "medium", 33)

@@ -14,6 +14,7 @@ from autograd_doctor.events.cycle import (
     FactorRenewed,
     GradientsClipped,
     GradientsRead,
+    ParametersCompared,
     ScalerUsed,
     SchedulerStepped,
     WeightsDrawnAnew,
@@ -46,6 +47,7 @@ from autograd_doctor.rules.cycle import (
     loss_backpropagated_twice,
     missing_optimizer_step,
     missing_zero_grad,
+    nothing_learned,
     optimizer_recreated,
     parameter_optimized_twice,
     parameters_unchanged,
@@ -899,6 +901,8 @@ def test_weights_that_are_initialised_again_and_again() -> None:
     assert "2 times, after 10 to 12 steps" in finding.message
     (finding,) = judge(optimizer_recreated.RULE, drawn_anew(*[50] * 6, of=3))
     assert (finding.severity, finding.confidence) == ("info", "low"), "a part may have another task each time"
+    (finding,) = judge(optimizer_recreated.RULE, drawn_anew(*[640] * 6))
+    assert finding.severity == "warning", "averages of other weights are kept each time, however long it lasts"
 
 
 @pytest.mark.parametrize(
@@ -906,11 +910,19 @@ def test_weights_that_are_initialised_again_and_again() -> None:
     [
         drawn_anew(12),
         drawn_anew(13, 12),
-        drawn_anew(*[51] * 6),
+        drawn_anew(*[51] * 6, of=3, keeps_state=False),
+        drawn_anew(*[51] * 5),
         drawn_anew(5, 5, 5, keeps_state=False),
         [*drawn_anew(5, 5, 5), stepped(6, use(2), optimizer=1)],
     ],
-    ids=["once", "seldom", "in many epochs", "with the state", "inside of another training"],
+    ids=[
+        "once",
+        "seldom",
+        "in many epochs, with the state",
+        "in few epochs",
+        "with the state",
+        "inside of another training",
+    ],
 )
 def test_weights_that_begin_anew_on_purpose(events: list[Event]) -> None:
     assert not judge(optimizer_recreated.RULE, events)
@@ -941,6 +953,17 @@ def test_a_rate_of_zero_in_every_step() -> None:
     (finding,) = judge(learning_rate_zero.RULE, events)
     assert (finding.severity, finding.location) == ("error", line(BUILD))
     assert "`w`, `b`" in finding.message
+
+
+def test_a_rate_that_has_come_to_zero_is_a_warning_and_something_was_learned_before() -> None:
+    rested = replace(built(lr=0.0), groups=[ParameterGroup(parameters=[W, B], lr=0.0, highest_lr=0.1)])
+    still = [ParametersCompared(step=step, parameters=[W, B], changed=[]) for step in (0, 5)]
+    events = repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0])], *seen("w", "b"), rested)
+    (finding,) = judge(learning_rate_zero.RULE, events)
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    assert "after up to 0.1 earlier in the run" in finding.message
+    assert judge(nothing_learned.RULE, [*events, *still]) == []
+    assert judge(nothing_learned.RULE, [*still, *events[:-6], built(lr=0.0), *events[-5:]])
 
 
 def test_a_group_held_at_zero_beside_others_is_a_warning() -> None:

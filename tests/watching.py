@@ -14,7 +14,7 @@ from torch.optim import optimizer
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.instrument import Instrument
-from autograd_doctor.instruments.session import Session
+from autograd_doctor.instruments.session import Memories, Session
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.patches import Patches
 
@@ -25,10 +25,10 @@ I = TypeVar("I", bound=Instrument)  # noqa: E741
 class Recorded(list[Event]):
     """The events of a run, without those that say which instruments watched; `failures` are ours."""
 
-    def __init__(self) -> None:
+    def __init__(self, memories: Memories | None = None) -> None:
         super().__init__()
         self.failures: list[InstrumentFailed] = []
-        self.session = Session(self._record)
+        self.session = Session(self._record, memories)
 
     def of(self, kind: type[E]) -> list[E]:
         return [event for event in self if isinstance(event, kind)]

@@ -43,8 +43,10 @@ _ADVANCE = 0.4
 """Seconds that may be spent before they are earned, where something is new."""
 _LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
 """Of findings that are told. Those of low confidence, and infos, are in the report."""
-_LASTS = 500
-"""Steps: so long at least after it was first found, something is found to last."""
+_NAMED = 4
+"""Weights of a checkpoint that are not finite."""
+_LASTS, _OF_RUN = 500, 4
+"""Steps, and the part of those before it was first found: so long at least after that, something is found to last."""
 
 
 class _Chapter(Protocol):
@@ -56,7 +58,7 @@ class _Chapter(Protocol):
     def trace(self) -> Path: ...
     @property
     def step(self) -> int: ...
-    def save(self, path: Path, about: dict[str, Any]) -> None: ...
+    def save(self, path: Path, about: dict[str, Any]) -> list[str]: ...
 
 
 class _Watching(Protocol):
@@ -173,7 +175,7 @@ class _Telling:
     """What is done with a finding.
 
     One that a later step may acquit, so that its confidence is medium, is told when it is found once more in a chapter
-    of a run that has become at least twice as long.
+    that comes much later, as stages of a run are the longer the later they come.
     """
 
     def __init__(
@@ -200,20 +202,23 @@ class _Telling:
         if finding.fingerprint in self._told | self._doubted or finding.severity not in _LEVELS:
             return False
         is_sure = finding.severity == "error" or finding.confidence == "high"
-        lasts = finding.confidence == "medium" and step >= max(2 * since, since + _LASTS)
+        lasts = finding.confidence == "medium" and step >= since + max(_LASTS, since // _OF_RUN)
         if finding.confidence == "low" or not (is_sure or lasts):
             return False
         self._told.add(finding.fingerprint)
         return True
 
-    def tell(self, finding: ReportedFinding, save: Callable[[Path, dict[str, Any]], None]) -> BaseException | None:
+    def tell(self, finding: ReportedFinding, save: Callable[[Path, dict[str, Any]], list[str]]) -> BaseException | None:
         """Log it, call what is to be called; returns what is to be raised in the program."""
         LOG.log(_LEVELS[finding.severity], "%s", _line(finding))
         stops = self._stop_on is not None and _at_least(finding, self._stop_on)
         if self._checkpoint is not None and (stops or (self._stop_on is None and finding.severity == "error")):
             path, self._checkpoint = self._checkpoint, None
             try:
-                save(path, {"finding": msgspec.to_builtins(finding)})
+                spoiled = save(path, {"finding": msgspec.to_builtins(finding)})
+                if spoiled:
+                    others = f" and {len(spoiled) - _NAMED} more" if len(spoiled) > _NAMED else ""
+                    LOG.warning("%s: not finite any more: %s%s", path, ", ".join(spoiled[:_NAMED]), others)
             except (OSError, RuntimeError) as error:  # torch tells of a folder that is missing by the latter
                 LOG.warning("no checkpoint was written: %s: %s", path, error)
         try:

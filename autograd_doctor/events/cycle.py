@@ -193,8 +193,9 @@ class StateRenewed(Event, frozen=True):
 class WeightsDrawnAnew(Event, frozen=True):
     """Matrices of weights that an optimizer holds, and has taken steps with, were initialised again before a step.
 
-    parameters: those. of: how many matrices the optimizer teaches in all. location: of the first of them. steps: since
-    they were initialised before, or since the beginning. keeps_state: the optimizer still holds a state for each.
+    loaded: they were given the very values that they had been given before, by `load_state_dict`. parameters: those.
+    of: how many matrices the optimizer teaches in all. location: of the first of them. steps: since they were
+    initialised before, or since the beginning. keeps_state: the optimizer still holds a state for each.
     """
 
     optimizer: int
@@ -203,6 +204,7 @@ class WeightsDrawnAnew(Event, frozen=True):
     steps: int
     keeps_state: bool
     of: int
+    loaded: bool = False
 
 
 class EvaluatedWeightsKept(Event, frozen=True):

@@ -28,6 +28,27 @@ class BatchRepeated(Event, frozen=True):
     rest_used: bool = False
 
 
+class BatchKept(Event, frozen=True):
+    """A line that trained a module on other data from step to step trains it on the very same ones since.
+
+    Of steps that were recorded. location: of the call. name: of the module. changes: steps with other data than the one
+    before, until step `since`; steps: those on the same ones since then, the latest after `until`. longest: the most
+    steps between two looks at the same data before. samples: in the batch; largest: in the largest one before.
+    same_optimizer: it is stepped by none but those that stepped before.
+    """
+
+    location: Location | None
+    name: str
+    changes: int
+    since: int
+    until: int
+    steps: int
+    longest: int
+    samples: int
+    largest: int
+    same_optimizer: bool
+
+
 class IteratorUsedUp(Event, frozen=True):
     """A loop came back to an iterator that had come to its end, and no step was taken in it any more.
 
@@ -56,7 +77,7 @@ class TargetsSeen(Event, frozen=True):
     chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
     `reading.clustering`. made_of: the parameters of the models that said what they are, if any did.
     varied: looks at batches whose targets differed; varied_at: the step of the latest. alike: the value of all targets
-    since the step `alike_since`, if they differed in each look before, and came from where those had come from;
+    since the step `alike_since`, if they differed in each look before; alike_source: they are from where those were;
     alike_steps, alike_elements: how many were looked at since.
     """
 
@@ -91,6 +112,7 @@ class TargetsSeen(Event, frozen=True):
     varied_at: int = -1
     alike: float | None = None
     alike_since: int = -1
+    alike_source: bool = False
     alike_steps: int = 0
     alike_elements: int = 0
 

@@ -68,13 +68,17 @@ class ParameterFrozen(Event, frozen=True):
 
 
 class ParameterGroup(Struct, frozen=True):
-    """What an optimizer does to one group of parameters. eps: what keeps its divisors from 0, None if it has none."""
+    """What an optimizer does to one group of parameters. eps: what keeps its divisors from 0, None if it has none.
+
+    highest_lr: the highest rate that it was seen to have earlier in the run, 0 where nobody looked.
+    """
 
     parameters: list[int]
     lr: float | None
     momentum: float = 0.0
     weight_decay: float = 0.0
     eps: float | None = None
+    highest_lr: float = 0.0
 
 
 class OptimizerBuilt(Event, frozen=True):

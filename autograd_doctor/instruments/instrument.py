@@ -58,6 +58,14 @@ class Instrument:
     def finish(self) -> None:
         """The program is over: state what is left to say."""
 
+    def memory(self) -> Any:
+        """What one of the same kind is to begin with later in the same run, None for nothing: no tensors, and nothing
+        that grows with the run."""
+        return None
+
+    def remember(self, memory: Any) -> None:
+        """Begin with what the last one of the same kind left, when it was detached."""
+
     def listen(
         self,
         signal: Signal[P],

@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed, InstrumentLimited
@@ -20,6 +20,8 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.wording import first_line
 
 I = TypeVar("I", bound=Instrument)  # noqa: E741
+Memories = dict[type[Instrument], Any]
+"""What instruments of a session leave to those of the next one: see `Instrument.memory`."""
 _PACKAGE = __name__.rpartition(".")[0]
 
 
@@ -72,7 +74,9 @@ def _with_required(kinds: Iterable[type[Instrument]]) -> list[type[Instrument]]:
 class Session:
     """The instruments of one run. A failure of ours is stated once, and neither stops the others nor the program."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, memories: Memories | None = None) -> None:
+        """memories: of an earlier session of the same run, which this one goes on with."""
+        self.memories: Memories = {} if memories is None else memories
         self._outbox = Outbox(record)
         self.signals = Signals(self.failed)
         self._instruments: dict[type[Instrument], Instrument] = {}
@@ -124,10 +128,16 @@ class Session:
             with self.signals.guard.looking():
                 try:
                     instrument.finish()
+                    self._keep_memory(instrument)
                 except Exception as error:
                     self.failed(instrument, "finish", error)
         for instrument in reversed(over):
             self.detach(type(instrument))
+
+    def _keep_memory(self, instrument: Instrument) -> None:
+        memory = instrument.memory()
+        if memory is not None:
+            self.memories[type(instrument)] = memory
 
     def leave(self) -> None:
         """Take everything out of torch with nothing said, in a process that was forked."""
@@ -148,6 +158,8 @@ class Session:
             order = self._orders.setdefault(kind, len(self._orders))
             instrument = kind(Site(self.signals, self.emit, order, self._outbox), **required)
             instrument.connect(self.signals)
+            if kind in self.memories:
+                instrument.remember(self.memories[kind])
         except Exception as error:
             if instrument is not None:
                 instrument.detach()

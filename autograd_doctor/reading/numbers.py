@@ -122,6 +122,7 @@ class Numbers(IdentityTable[int]):
     def __init__(self) -> None:
         super().__init__()
         self._count = 0
+        self._earlier: IdentityTable[int] | None = None
 
     @property
     def state(self) -> tuple[int, int]:
@@ -134,10 +135,23 @@ class Numbers(IdentityTable[int]):
         return self.add(wanted) if number is None else number
 
     def add(self, new: object) -> int:
-        number = self._count
-        self._count += 1
+        number = None if self._earlier is None else self._earlier.get(new)
+        if number is None:
+            number = self._count
+            self._count += 1
         self.put(new, number)
         return number
+
+    def follow(self, earlier: Numbers) -> None:
+        """Give each object that others have numbered the number that it had there, once it comes into view here.
+
+        Those of objects that are gone are free again, so that they stay small.
+        """
+        self._earlier = IdentityTable()
+        for table in (earlier._earlier, earlier):
+            for thing, number in table.items() if table is not None else ():
+                self._earlier.put(thing, number)
+        self._count = 1 + max((number for _, number in self._earlier.items()), default=-1)
 
     def carry_on(self, number: int, new: object) -> None:
         """Give the number of an object to another one that has taken its place."""

@@ -9,11 +9,12 @@ from typing import Any
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.events.cycle import WeightsDrawnAnew
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.events.run import CloseLookEnded, InstrumentAttached, LightStepsCounted, RunEnded
 from autograd_doctor.events.steps import MemoryMeasured
-from autograd_doctor.instruments.session import Session, needed_for
+from autograd_doctor.instruments.session import Memories, Session, needed_for
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
@@ -30,7 +31,7 @@ from autograd_doctor.signals.guard import LookClock
 from autograd_doctor.signals.signal import Signal
 
 PULSE: tuple[type[Event], ...] = (
-    *(LightStepsCounted, LossesFollowed, NonFiniteProduced, GradientMeasured, MemoryMeasured),
+    *(LightStepsCounted, LossesFollowed, NonFiniteProduced, GradientMeasured, MemoryMeasured, WeightsDrawnAnew),
 )
 """What is known of every step of a run, and what is asked when one of them stands out."""
 
@@ -42,7 +43,9 @@ class Chapter:
     by now. record: is called with each event as well.
     """
 
-    def __init__(self, plan: Plan, number: int, record: Callable[[Event], None]) -> None:
+    def __init__(
+        self, plan: Plan, number: int, record: Callable[[Event], None], memories: Memories | None = None
+    ) -> None:
         self.number = number
         self.first = plan.steps_before
         self.settled = False
@@ -53,7 +56,7 @@ class Chapter:
         self._began = CLOCK.monotonic()
         self._trained: diagnostic_checkpoint.Trained | None = None
         self._connected: list[tuple[Signal[Any], Callable[..., None]]] = []
-        self.session = Session(self._write)
+        self.session = Session(self._write, memories)
         self._cells = CellsTold(self.session)
         self.clock = self.session.signals.guard.clock = LookClock()
 
@@ -110,11 +113,12 @@ class Chapter:
         known = self.session.find(Optimizers)
         return [optimizer for _, optimizer in known.living()] if known is not None else []
 
-    def save(self, path: Path, about: dict[str, Any]) -> None:
-        """Write a checkpoint of what is trained, with what there is to say of it. Raises `OSError`."""
+    def save(self, path: Path, about: dict[str, Any]) -> list[str]:
+        """Write a checkpoint of what is trained, with what there is to say of it; returns which weights are not finite.
+        Raises `OSError`."""
         what = self._trained or diagnostic_checkpoint.trained(self.session)
         with self.session.signals.guard.looking():
-            diagnostic_checkpoint.write(path, what, {"step": self.session.step, **about})
+            return diagnostic_checkpoint.write(path, what, {"step": self.session.step, **about})
 
     def end(self, reason: Reason, code: int, error: BaseException | None = None) -> None:
         """Take everything out again, and end the recording. error: what the program died of."""

@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.reading.tensor_facts import is_spoiled
 from autograd_doctor.reading.variable_names import variable_name
 
 
@@ -29,12 +30,15 @@ def trained(session: Session) -> Trained:
         return Trained(dict(_models(session)), dict(_optimizers(session)))
 
 
-def write(path: Path, what: Trained, about: dict[str, Any]) -> None:
-    """Write their states, and what there is to say. Raises `OSError`."""
+def write(path: Path, what: Trained, about: dict[str, Any]) -> list[str]:
+    """Write their states, and what there is to say; returns which weights are not finite any more, from which nobody
+    can go on. Raises `OSError`."""
     models = {name: model.state_dict() for name, model in what.models.items()}
     optimizers = {name: optimizer.state_dict() for name, optimizer in what.optimizers.items()}
     # Whoever has replaced `torch.save`, as a polite check does, has not meant this file.
     torch.serialization.save({**about, "models": models, "optimizers": optimizers}, path)
+    weights = ((f"{name}.{key}", value) for name, state in models.items() for key, value in state.items())
+    return [name for name, value in weights if isinstance(value, torch.Tensor) and is_spoiled(value)]
 
 
 def _models(session: Session) -> Iterator[tuple[str, nn.Module]]:

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.events.cycle import WeightsDrawnAnew
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import MoreDetailNeeded
+from autograd_doctor.instruments.session import Memories
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
@@ -64,12 +66,15 @@ class Monitored:
         self._judges = judges
         self._allowance = allowance
         self._surprises = Surprises()
+        self._memories: Memories = {}
         self._chapter: Chapter | None = None
         self.chapters = self._counted = 0
         self._process = os.getpid()
         self._thread = get_ident()
         self._is_turning = self._waits = False
         self._urgent = False
+        self._spoiled_in = -1
+        self._must_follow = False
         self._stepped_at = self._quiet_at = self._settled_at = 0.0
 
     @property
@@ -103,7 +108,7 @@ class Monitored:
     # ------------------------------------------------------------------------------------------------------- chapters
 
     def _open(self, number: int, steps: int, optimizers: Iterable[Optimizer]) -> None:
-        chapter = self._chapter = Chapter(self._judges.plan(number, steps), number, self._recorded)
+        chapter = self._chapter = Chapter(self._judges.plan(number, steps), number, self._recorded, self._memories)
         chapter.begin(optimizers)
         self.chapters = number
         course, losses = chapter.session.find(Course), chapter.session.find(LateLosses)
@@ -113,7 +118,7 @@ class Monitored:
         if losses is not None:
             chapter.hear(losses.known, self._loss_known)
         chapter.hear(signals.train_modes.began, self._mode_switched)
-        self._is_turning = False
+        self._is_turning = self._must_follow = False
         self._begin_step()
 
     def _turn_soon(self, *, before_evaluation: bool = False) -> None:
@@ -154,6 +159,8 @@ class Monitored:
         if not chapter.settled:
             chapter.settle(self._news)
             self._settled_at = CLOCK.monotonic()
+            if self._must_follow:
+                self._turn_soon()
             return self._judges.judged(chapter, "closely")
         optimizers = chapter.optimizers()
         chapter.end("steps", 0)
@@ -205,10 +212,11 @@ class Monitored:
         has_rested = CLOCK.monotonic() >= self._settled_at + REST
         return has_rested and self._allowance.is_paid()
 
-    @staticmethod
-    def _has_seen_enough(chapter: Chapter, steps: int) -> bool:
+    def _has_seen_enough(self, chapter: Chapter, steps: int) -> bool:
+        """What a loss that is not finite leaves of a run is seen at once."""
         detail = chapter.session.find(Detail)
-        least = LEAST_STEPS if chapter.number <= 2 else LATER * LEAST_STEPS
+        is_short = chapter.number <= 2 or chapter.number <= self._spoiled_in + 1
+        least = LEAST_STEPS if is_short else LATER * LEAST_STEPS
         return steps >= MOST_STEPS or (steps >= least and not (detail is not None and detail.full))
 
     # ----------------------------------------------------------------------------------------------------------- news
@@ -234,11 +242,21 @@ class Monitored:
         chapter = self._chapter
         if chapter is None:
             return
-        if isinstance(event, MoreDetailNeeded) and chapter.settled:
-            self._turn_soon()
+        if isinstance(event, MoreDetailNeeded):
+            self._spoiled(chapter)
+        if isinstance(event, WeightsDrawnAnew) and chapter.settled:
+            self._news()
         if isinstance(event, NonFiniteProduced | NonFiniteInput) and not self._urgent:
             self._urgent = True
             chapter.session.signals.guard.defer(self._judge_now)
+
+    def _spoiled(self, chapter: Chapter) -> None:
+        """A loss is not finite, and nothing tells why: the next chapter shows what is left, whatever that costs. Where
+        it shows the same, no more is to be learned."""
+        self._must_follow = chapter.number > self._spoiled_in + 1
+        self._spoiled_in = chapter.number
+        if chapter.settled:
+            (self._turn_soon if self._must_follow else self._news)()
 
     def _judge_now(self) -> None:
         self._urgent = False

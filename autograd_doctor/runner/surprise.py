@@ -1,53 +1,77 @@
-"""Losses that are unlike those before."""
+"""Losses that leave their course: other ones than before, or such that hardly differ any more."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-_MEMORY = 50.0
-"""Losses over which averages are taken: so few that they follow a run, so many that one of them says little."""
-_ENOUGH = 100
-_FAR = 8.0
-"""Mean deviations from the mean: that many are as rare as one loss in some thousands even where a few are large."""
-_IN_A_ROW = 3
+_TOGETHER = 25
+"""Losses of which one mean is taken: so few that they tell of news soon, so many that one of them says little."""
+_MEMORY, _ENOUGH = 8, 4
+"""Such means that make a course, and those from which on there is one."""
+_FAR = 2.5
+"""Mean deviations by which a mean is off: that of 25 losses of one course is off by a quarter of one, and where losses
+fall steadily by one."""
+_FAINT = 0.2
+"""Of the steps from one loss to the next, as large a part as they come to where nothing differs any more."""
 _MOST_LINES = 100
 
 
 @dataclass(slots=True)
-class _Line:
-    losses: int = 0
+class _Losses:
+    """Some losses: their mean, how far they lie from the course, and how far each lies from the one before."""
+
     mean: float = 0.0
     deviation: float = 0.0
-    far: int = 0
+    difference: float = 0.0
+
+    def move(self, other: _Losses, weight: float) -> None:
+        self.mean += weight * (other.mean - self.mean)
+        self.deviation += weight * (other.deviation - self.deviation)
+        self.difference += weight * (other.difference - self.difference)
+
+
+@dataclass(slots=True)
+class _Line:
+    last: float
+    course: _Losses = field(default_factory=_Losses)
+    means: int = 0
+    latest: _Losses = field(default_factory=_Losses)
+    count: int = 0
+
+    def add(self, loss: float) -> bool:
+        """Whether it is the last of some that are off."""
+        self.count += 1
+        of = loss, abs(loss - (self.course.mean if self.means else self.last)), abs(loss - self.last)
+        self.latest.move(_Losses(*of), 1.0 / self.count)
+        self.last = loss
+        if self.count < _TOGETHER:
+            return False
+        is_off = self.means >= _ENOUGH and self._is_off()
+        self.means = 1 if is_off else self.means + 1
+        self.course.move(self.latest, 1.0 / min(_MEMORY, self.means))
+        self.count = 0
+        return is_off
+
+    def _is_off(self) -> bool:
+        is_far = abs(self.latest.mean - self.course.mean) > _FAR * self.course.deviation
+        return is_far or self.latest.difference < _FAINT * self.course.difference
 
 
 class Surprises:
-    """Follows the losses of each line by averages that forget, as exponential smoothing does."""
+    """Follows the losses of each line of the program."""
 
     def __init__(self) -> None:
         self._lines: dict[Hashable, _Line] = {}
 
     def add(self, where: Hashable, loss: float) -> bool:
-        """Whether the latest losses of a line, a few in a row, were far from what they used to be."""
+        """Whether with this loss those of a line have left their course; they are on a new one from then on."""
+        if not math.isfinite(loss):
+            return False
         line = self._lines.get(where)
         if line is None:
             if len(self._lines) >= _MOST_LINES:
                 return False
-            line = self._lines[where] = _Line(mean=loss)
-        if not math.isfinite(loss):
-            return False
-        away = abs(loss - line.mean)
-        if line.losses >= _ENOUGH and away > _FAR * line.deviation:
-            line.far += 1
-            if line.far < _IN_A_ROW:
-                return False
-            self._lines[where] = _Line(mean=loss)
-            return True
-        line.far = 0
-        weight = 1.0 / min(_MEMORY, line.losses + 1)
-        line.losses += 1
-        line.mean += weight * (loss - line.mean)
-        line.deviation += weight * (away - line.deviation)
-        return False
+            line = self._lines[where] = _Line(loss)
+        return line.add(loss)

@@ -39,10 +39,12 @@ after_fork(after_in_child=_after_fork)
 
 
 class Nap(Protocol):
-    """Who decides, while only the pulse of a run is taken, of which backwards and steps anybody hears."""
+    """Who decides, while only the pulse of a run is taken, of which backwards and steps anybody hears: of the next ones
+    in any case where somebody wakes it."""
 
     @property
     def sleeps(self) -> bool: ...
+    def wake(self) -> None: ...
     def passes(self, roots: Sequence[Any]) -> bool: ...
     def stepped(self, optimizer: torch.optim.Optimizer) -> bool: ...
 

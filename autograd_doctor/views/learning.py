@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
+from autograd_doctor.views.step_cycle import groups_of
 from autograd_doctor.wording import plural
 
 
@@ -65,3 +68,11 @@ def may_rise(trace: Trace, optimizer: int | None) -> bool:
     if not calls or has_ended(trace):
         return False
     return sum(not call.first for call in calls) < 2 or any(calls[-1].learning_rates[:1])
+
+
+def rate_before(trace: Trace, optimizer: int | None, which: Iterable[int] | None = None) -> float:
+    """The highest rate that these groups of an optimizer, or all of them, had earlier in the run, as far as one looked:
+    a rate of 0 is where their schedule ends then, or a stage of its own."""
+    groups = groups_of(trace, optimizer) if optimizer is not None else []
+    chosen = range(len(groups)) if which is None else which
+    return max((groups[index].highest_lr for index in chosen if index < len(groups)), default=0.0)

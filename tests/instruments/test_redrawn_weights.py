@@ -8,6 +8,8 @@ from torch.optim import SGD, Adam, Optimizer
 
 from autograd_doctor.events.cycle import WeightsDrawnAnew
 from autograd_doctor.instruments.cycle.redrawn_weights import RedrawnWeights
+from autograd_doctor.signals.loads import OptimizerLoad
+from autograd_doctor.signals.states import StateLoad
 from tests.inventing import Invented, inventing
 
 
@@ -78,3 +80,44 @@ def test_weights_that_the_program_draws_itself_as_a_whole() -> None:
         trained(run, adam)
         (told,) = run.of(WeightsDrawnAnew)
         assert told.parameters == [run.number(model[0].weight)]
+
+
+def loaded(run: Invented, model: nn.Module, state: dict[str, torch.Tensor]) -> None:
+    model.load_state_dict(state)
+    run.signals.states.loaded.send(StateLoad(model, state))
+
+
+def test_weights_that_are_set_back_to_what_was_loaded_before() -> None:
+    with inventing(RedrawnWeights) as run:
+        model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+        adam = built(run, Adam(model.parameters(), lr=0.1))
+        old = {name: value.clone() for name, value in model.state_dict().items()}
+        for _ in range(3):
+            trained(run, adam, 2)
+            loaded(run, model, old)
+            loaded(run, model, old)
+        trained(run, adam)
+    assert [
+        (event.step, len(event.parameters), event.keeps_state, event.loaded) for event in run.of(WeightsDrawnAnew)
+    ] == [
+        (4, 2, True, True),
+        (6, 2, True, True),
+    ]
+
+
+def test_weights_that_are_swapped_in_for_a_while_or_with_a_state() -> None:
+    with inventing(RedrawnWeights) as run:
+        model = nn.Linear(4, 3)
+        adam = built(run, Adam(model.parameters(), lr=0.1))
+        other = {name: value + 1 for name, value in model.state_dict().items()}
+        for step in range(4):
+            trained(run, adam, 2)
+            mine = {name: value + 0.1 * step for name, value in model.state_dict().items()}
+            loaded(run, model, other)
+            loaded(run, model, mine)
+        trained(run, adam, 2)
+        for _ in range(3):
+            run.signals.loads.restored.send(OptimizerLoad(adam, adam.state_dict()))
+            loaded(run, model, other)
+            trained(run, adam, 2)
+    assert run.of(WeightsDrawnAnew) == []

@@ -129,6 +129,12 @@ class FirstLayers(Instrument):
         self.listen(self._lineage.recorded, self._recorded, names=_LAYERS | _NORMALISATIONS | VIEWS)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
+    def memory(self) -> dict[tuple[Place | None, int], _Scale]:
+        return self._scales
+
+    def remember(self, memory: dict[tuple[Place | None, int], _Scale]) -> None:
+        self._scales = memory
+
     def _root_began(self, began: RootBegan) -> None:
         self._root = self._course.steps, began.where
 

@@ -47,6 +47,12 @@ class LabelKeeping(Instrument):
         self.listen(self._rows.trained, self._trained, attention=Attention.FULL)
         self.listen(signals.operations.ended, self._operation_ended, names=LOSSES, attention=Attention.FULL)
 
+    def memory(self) -> dict[tuple[int, Place | None], tuple[KeptLabels, str]]:
+        return self._lines
+
+    def remember(self, memory: dict[tuple[int, Place | None], tuple[KeptLabels, str]]) -> None:
+        self._lines = memory
+
     def finish(self) -> None:
         for (module, place), (kept, name) in self._lines.items():
             if kept.same + kept.others >= _AGAIN:

@@ -248,6 +248,12 @@ class SampleOverlap(Instrument):
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
 
+    def memory(self) -> dict[tuple[int, Place | None], _Alike]:
+        return self._alike
+
+    def remember(self, memory: dict[tuple[int, Place | None], _Alike]) -> None:
+        self._alike = memory
+
     def _operated(self, operation: Operation) -> None:
         """Numbers that come out of an array in this step, rearranged or scaled at will."""
         if not (operation.name in FROM_DATA or self._read) or not isinstance(operation.result, torch.Tensor):

@@ -49,6 +49,10 @@ _FIRST_TOLD = 8
 """Steps; from there on it is told whenever their number has doubled, and at the end."""
 
 
+_Line = tuple[Place | None, str, int]
+"""A loss: where it is, what it is called, and of how many classes."""
+
+
 class _Rows(NamedTuple):
     """Rows that came in one step."""
 
@@ -90,6 +94,13 @@ class _Targets:
     variation: Variation[tuple[float, ...]] = field(default_factory=Variation)
     told: int = 0
 
+    def after(self, earlier: _Targets | None) -> _Targets:
+        """The same, with what came at that line earlier in the run."""
+        if earlier is not None:
+            self.low, self.high, self.elements = earlier.low, earlier.high, earlier.elements
+            self.classes, self.variation = earlier.classes, earlier.variation
+        return self
+
     @property
     def is_consecutive(self) -> bool:
         """Whether slices of a tensor followed one another, from its first row to its last."""
@@ -120,7 +131,8 @@ class Targets(Instrument):
         self._module_calls = module_calls
         self._registrations = registrations
         self._sources = sources
-        self._targets: dict[tuple[Place | None, str, int], _Targets] = {}
+        self._targets: dict[_Line, _Targets] = {}
+        self._earlier: dict[_Line, _Targets] = {}
         self._samples: set[int] = set()
         self._samples_of = -1
         self._stateful = False
@@ -129,6 +141,12 @@ class Targets(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
         self.listen(signals.operations.ended, self._operation_ended, names=_HEARD, attention=Attention.FULL)
+
+    def memory(self) -> dict[_Line, _Targets]:
+        return self._earlier | self._targets
+
+    def remember(self, memory: dict[_Line, _Targets]) -> None:
+        self._earlier = memory
 
     def finish(self) -> None:
         for targets in self._targets.values():
@@ -209,7 +227,8 @@ class Targets(Instrument):
         key = (operation.place, operation.name, classes)  # a second stage may have other classes, at the same line
         if key not in self._targets and len(self._targets) < _MOST_LINES:
             name = variable_name(target)
-            self._targets[key] = _Targets(operation.place, operation.name, name, self._course.steps, classes)
+            known = _Targets(operation.place, operation.name, name, self._course.steps, classes)
+            self._targets[key] = known.after(self._earlier.get(key))
         return self._targets.get(key)
 
     def _weights(self, known: _Targets, arguments: dict[str, Any]) -> None:
@@ -268,7 +287,6 @@ class Targets(Instrument):
         source, found = known.source, clustering([batch for batch in known.by_step if batch])
         drawn = source is not None and source.kind == "drawn"
         variation = known.variation
-        has_ended = variation.has_ended and variation.same_origin
         begins = self._sources.built_at.get(source.number) if source and drawn else source and source.place
         self.emit(
             TargetsSeen(
@@ -302,8 +320,9 @@ class Targets(Instrument):
                 made_of=numbers_in(known.made_of),
                 varied=variation.varied,
                 varied_at=variation.varied_at,
-                alike=_one_value(variation) if has_ended else None,
+                alike=_one_value(variation) if variation.has_ended else None,
                 alike_since=variation.since,
+                alike_source=variation.same_origin,
                 alike_steps=variation.steps,
                 alike_elements=variation.samples,
             )

@@ -84,6 +84,12 @@ class TermWeights(LossQuery):
         super().__init__(site, course, tape)
         self._courses: dict[tuple[Location | None, str, Location | None], _Course] = {}
 
+    def memory(self) -> dict[tuple[Location | None, str, Location | None], _Course]:
+        return self._courses
+
+    def remember(self, memory: dict[tuple[Location | None, str, Location | None], _Course]) -> None:
+        self._courses = memory
+
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         if len(roots) != 1 or roots[0].count != 1:
             return

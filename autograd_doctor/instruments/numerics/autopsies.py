@@ -36,6 +36,8 @@ thousand, and programs a few graphs."""
 _MOST_SPOILED = 4
 """Losses to look into: a loss scale of 65536 (the default) that settles spoils a few, and they do no harm."""
 Line = tuple[str, Place | None]
+_Lines = dict[tuple[int, Place | None], list[Line | None]]
+"""What made each node of a graph, by its structure and the line of the backward."""
 
 
 class _Read(NamedTuple):
@@ -91,7 +93,7 @@ class Autopsies(Instrument):
         self._nonfinite = nonfinite
         self._guard = site.signals.guard
         self._operations = site.signals.operations
-        self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
+        self._lines: _Lines = {}
         self._nodes = self._spoiled = 0
         self._read: _Read | None = None
         self._unread: _Unread | None = None
@@ -101,6 +103,12 @@ class Autopsies(Instrument):
         self.listen(signals.backward.began, self._backward_began, last=True)
         self.listen(signals.value_reads.read, self._value_read)
         self.listen(self._late_losses.known, self._loss_known)
+
+    def memory(self) -> tuple[_Lines, int]:
+        return self._lines, self._nodes
+
+    def remember(self, memory: tuple[_Lines, int]) -> None:
+        self._lines, self._nodes = memory
 
     def ignore_reads(self, signals: Signals) -> None:
         """Hear no more of what the program reads: its optimizers read a number of each parameter in each step."""

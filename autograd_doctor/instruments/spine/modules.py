@@ -21,6 +21,12 @@ class Modules(Instrument):
         self._numbers = Numbers()
         self._names: dict[int, str] = {}
 
+    def memory(self) -> Numbers:
+        return self._numbers
+
+    def remember(self, memory: Numbers) -> None:
+        self._numbers.follow(memory)
+
     def get(self, module: nn.Module) -> int | None:
         return self._numbers.get(module)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
+from itertools import chain, repeat, zip_longest
 from typing import Any, ClassVar
 
 import msgspec
@@ -18,6 +19,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.conditions import is_in_a_loop
 from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.optimizer_groups import rates_at_hand
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.variable_names import series_name, variable_name
 from autograd_doctor.signals import Signals
@@ -52,6 +54,7 @@ class Optimizers(Instrument):
         self._known = parameters
         self._numbers = Numbers()
         self._parameters: dict[int, set[int]] = {}
+        self._rates: dict[int, list[float]] = {}
         self.held = 0
         """The parameters that any optimizer was given, as bits."""
         self._built: dict[int, OptimizerBuilt] = {}
@@ -60,6 +63,18 @@ class Optimizers(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.optimizers.built, self._built_now)
         self.listen(signals.optimizers.group_added, self._group_added)
+
+    def memory(self) -> tuple[Numbers, dict[int, list[float]]]:
+        """Numbers, and the highest rates of groups."""
+        return self._numbers, {number: self._highest(number, optimizer) for number, optimizer in self.living()}
+
+    def remember(self, memory: tuple[Numbers, dict[int, list[float]]]) -> None:
+        numbers, self._rates = memory
+        self._numbers.follow(numbers)
+
+    def _highest(self, number: int, optimizer: torch.optim.Optimizer) -> list[float]:
+        rates = [rate or 0.0 for rate in rates_at_hand(optimizer)]
+        return [max(pair) for pair in zip_longest(rates, self._rates.get(number, ()), fillvalue=0.0)]
 
     def _built_now(self, optimizer: torch.optim.Optimizer) -> None:
         self.number(optimizer, here())
@@ -103,7 +118,8 @@ class Optimizers(Instrument):
         number = self._numbers.get(optimizer)
         if number is None:
             number = self._numbers.add(optimizer)
-            groups = [self._group(group) for group in optimizer.param_groups]
+            highest = chain(self._rates.get(number, ()), repeat(0.0))
+            groups = [self._group(group, rate) for group, rate in zip(optimizer.param_groups, highest, strict=False)]
             self._known.introduce()
             flat = [parameter for group in groups for parameter in group.parameters]
             self._hold(number, flat)
@@ -140,7 +156,7 @@ class Optimizers(Instrument):
             for number, optimizer in self.living():
                 self.name_when_held(number, optimizer)
 
-    def _group(self, group: dict[str, Any]) -> ParameterGroup:
+    def _group(self, group: dict[str, Any], highest: float = 0.0) -> ParameterGroup:
         betas: Iterable[Any] = group.get("betas", (0.0,))
         return ParameterGroup(
             parameters=[self._known.number(parameter) for parameter in group["params"]],
@@ -148,6 +164,7 @@ class Optimizers(Instrument):
             momentum=setting(group, "momentum") if "momentum" in group else float(next(iter(betas)) or 0.0),
             weight_decay=setting(group, "weight_decay"),
             eps=setting(group, "eps") if "eps" in group else None,
+            highest_lr=highest,
         )
 
     def _rebuilds(self, number: int) -> int | None:

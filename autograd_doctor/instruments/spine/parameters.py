@@ -62,6 +62,12 @@ class Parameters(Instrument):
         self._roots = Numbers()
         self._places: dict[tuple[int, str], int] = {}
 
+    def memory(self) -> Numbers:
+        return self._numbers
+
+    def remember(self, memory: Numbers) -> None:
+        self._numbers.follow(memory)
+
     def number(self, tensor: torch.Tensor) -> int:
         """The number of a leaf. It is introduced, with its name, when `introduce` is next called."""
         number = self._numbers.get(tensor)

@@ -54,7 +54,7 @@ class Pulse(Instrument):
         self._autopsies = autopsies
         self._usual = math.inf
         self._step = -1
-        self._sleeps = False
+        self._sleeps = self._is_woken = False
 
     def take(self, signals: Signals) -> None:
         """Begin; no step is recorded from now on, and no call, switch or read of the program's is heard of."""
@@ -68,12 +68,16 @@ class Pulse(Instrument):
         if self._guard.nap is self:
             self._guard.nap = None
 
+    def wake(self) -> None:
+        """Let everybody hear of the step that comes next."""
+        self._is_woken = True
+
     def passes(self, roots: Sequence[Any]) -> bool:
         """Whether a backward that begins is as others were, so that nobody need hear of it."""
         step = self._course.steps
         if step != self._step:
-            self._step, self._sleeps = step, step * _GOLDEN % 1.0 >= _SHARE
-        if self._guard.thread.depth or self._guard.forked or not self._sleeps:
+            self._step, self._sleeps = step, not self._is_woken and step * _GOLDEN % 1.0 >= _SHARE
+        if self._guard.thread.depth or self._guard.forked or self._is_woken or not self._sleeps:
             return False
         root = roots[0]
         if type(root) is torch.Tensor and root.is_cpu:
@@ -89,7 +93,8 @@ class Pulse(Instrument):
 
     def stepped(self, optimizer: Optimizer) -> bool:
         """Whether a step that is over was one of those of which nobody need hear. It counts."""
-        if not self._sleeps or "found_inf" in attributes(optimizer):
+        if self._is_woken or not self._sleeps or "found_inf" in attributes(optimizer):
+            self._is_woken = False
             return False
         self._light_steps.stepped(optimizer)
         self._course.step_passed(optimizer)
@@ -98,4 +103,4 @@ class Pulse(Instrument):
     @property
     def sleeps(self) -> bool:
         """Whether nobody hears of the present step."""
-        return self._sleeps
+        return self._sleeps and not self._is_woken

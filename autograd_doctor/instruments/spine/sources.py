@@ -88,6 +88,13 @@ class Sources(Instrument):
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(self._lineage.operated, self._operation_ended)
 
+    def memory(self) -> tuple[Numbers, ...]:
+        return self._wholes, self._sets, self.loaders
+
+    def remember(self, memory: tuple[Numbers, ...]) -> None:
+        for numbers, earlier in zip(self.memory(), memory, strict=True):
+            numbers.follow(earlier)
+
     def whole(self, tensor: torch.Tensor) -> int | None:
         """The number of a tensor that parts were taken of."""
         return self._wholes.get(tensor)

@@ -12,7 +12,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.learning import may_be_control, may_rise
+from autograd_doctor.views.learning import may_be_control, may_rise, rate_before
 from autograd_doctor.views.siblings import steps_of_siblings
 from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
@@ -104,15 +104,17 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
     parameters = _parameters(trace, optimizer, still)
     total = len(steps[-1].learning_rates)
     which = "" if len(still) == total else f" of {len(still)} of its {total} parameter groups"
+    before = rate_before(trace, optimizer, still)
+    was = f", after up to {before:g} earlier in the run" if before else ""
     return RULE.finding(
-        f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {plural(len(steps), 'step')}: "
+        f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {plural(len(steps), 'step')}{was}: "
         f"{trace.parameter_names(parameters)} did not learn",
         subject=trace.optimizer_name(optimizer),
         location=_cause(trace, optimizer) or steps[0].location,
-        help=_advice(bool(_calls(trace, optimizer))),
-        severity="error" if len(still) == total else "warning",
+        help=_advice(bool(_calls(trace, optimizer)), has_ended=before > 0),
+        severity="error" if len(still) == total and not before else "warning",
         so_far=may_learn_later(trace, parameters) or may_be_control(trace, optimizer),
-        confidence="medium" if _calls(trace, optimizer) or len(still) < total else "high",
+        confidence="medium" if before or _calls(trace, optimizer) or len(still) < total else "high",
         evidence={"steps": len(steps), "groups": len(still)},
         related=related(("the steps are taken here", steps[0].location)),
         step_first=ordinal(steps[0]),
@@ -121,7 +123,11 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
     )
 
 
-def _advice(scheduled: bool) -> str:
+def _advice(scheduled: bool, *, has_ended: bool) -> str:
+    if has_ended:
+        return (
+            "end the training where its schedule ends, or let the schedule be as long as the training, or end above 0"
+        )
     if scheduled:
         return (
             "look at the factors of this schedule, which have all been 0 until now: a warm-up should rise step by step"
@@ -223,6 +229,7 @@ RULE = Rule(
     why="The loop looks alive, with losses and gradients, while the weights never change.",
     fix="Set a rate above 0; in a schedule look for integer division, a factor of 0 and a warm-up that never ends.",
     fine=(
+        "A rate that was above 0 earlier in a run is a warning: a stage may rest. "
         "A warm-up that starts at 0 and rises at once; one that holds everything at 0 for a while is a warning. Where "
         "a scheduler has hardly stepped within the run, the rate may still rise, and nothing is said. A single group "
         "that is held at 0 beside others that learn is only a warning. A run at rate 0 before or after others of the "

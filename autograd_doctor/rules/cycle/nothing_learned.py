@@ -12,7 +12,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParameterCopied, Par
 from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.learning import awaited, may_be_control, unchanged
+from autograd_doctor.views.learning import awaited, may_be_control, rate_before, unchanged
 from autograd_doctor.views.rates import rates_of
 from autograd_doctor.views.step_cycle import called, ordinal, related
 from autograd_doctor.wording import plural
@@ -22,12 +22,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     yield from _averages_in_vain(trace, tunables["minimum_repeats"])
     still = sorted(unchanged(trace))
     discarded = trace.of(UpdatesDiscarded)
-    if not still or awaited(trace) or _is_spoiled(trace):
+    if not still or awaited(trace) or _is_spoiled(trace) or _rests(trace):
         return
     if len(trace.steps) >= tunables["minimum_repeats"]:
         yield _steps_in_vain(trace, still)
     elif len(discarded) >= tunables["minimum_repeats"]:
         yield _updates_in_vain(trace, discarded)
+
+
+def _rests(trace: Trace) -> bool:
+    """Whether rates are 0 that were above 0 earlier in the run: then something was learned."""
+    return not any(rates_of(trace.steps)) and any(rate_before(trace, step.optimizer) for step in trace.steps)
 
 
 def _is_spoiled(trace: Trace) -> bool:

@@ -47,15 +47,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _drawn_again_and_again(trace: Trace, tunables: Tunables) -> Iterator[list[WeightsDrawnAnew]]:
     """Of each optimizer and line the initialisations of the same weights, if they are as frequent as a slip.
 
-    Where all that an optimizer teaches begins anew, and its state too, it is another trial; where others step
-    meanwhile, it is an inner loop.
+    A stage that lasts long begins with averages of its own. Where all that an optimizer teaches begins anew, and its
+    state too, it is another trial; where others step meanwhile, it is an inner loop.
     """
     lines: dict[tuple[int, Location | None], list[WeightsDrawnAnew]] = {}
     for event in trace.of(WeightsDrawnAnew):
         lines.setdefault((event.optimizer, event.location), []).append(event)
     for (optimizer, _), events in lines.items():
         longest = tunables["longest_life" if len(events) < tunables["many_rebuilds"] else "longest_of_many"]
-        is_often = len(events) >= tunables["minimum_rebuilds"] and max(event.steps for event in events) <= longest
+        is_loop = len(events) >= tunables["many_rebuilds"] and all(event.keeps_state for event in events)
+        is_soon = max(event.steps for event in events) <= longest
+        is_often = len(events) >= tunables["minimum_rebuilds"] and (is_soon or is_loop)
         is_whole = any(len(event.parameters) == event.of for event in events)
         others = any(step.optimizer != optimizer for step in trace.steps if events[0].step <= step.step)
         if is_often and not (is_whole and (others or not all(event.keeps_state for event in events))):
@@ -179,12 +181,13 @@ def _drawn_anew(trace: Trace, events: list[WeightsDrawnAnew]) -> Finding:
     parameters = sorted({parameter for event in events for parameter in event.parameters})
     is_whole = all(len(event.parameters) == event.of for event in events)
     lives = [event.steps for event in events]
+    done = "given the same values" if first.loaded else "initialised"
     each = f"{min(lives)} to {max(lives)}" if min(lives) < max(lives) else f"{max(lives)}"
     state = (
         f", and `{name}` keeps its averages of their gradients" if all(event.keeps_state for event in events) else ""
     )
     return RULE.finding(
-        f"{trace.parameter_names(parameters)} {'was' if len(parameters) == 1 else 'were'} initialised again "
+        f"{trace.parameter_names(parameters)} {'was' if len(parameters) == 1 else 'were'} {done} again "
         f"{len(events)} times, after {each} steps: what was learned there is lost each time{state}",
         subject=trace.parameter_names(parameters),
         location=first.location,
@@ -391,8 +394,8 @@ RULE = Rule(
         "times (or for one pass over a loader) before the next one took its place. Optimizers that were given a "
         "state and never step, while a new one with the same settings steps the same parameters from none. And "
         "averages in the state of the program's own optimizers that hold nothing but the gradient of the last step, "
-        "times 1 - decay. Or weights that are initialised again, after a few steps each time, while one and the same "
-        "optimizer goes on to step them."
+        "times 1 - decay. Or weights that are initialised again, or loaded with the same values, after a few steps "
+        "each time, or often while one and the same optimizer goes on to step them with the averages that it has."
     ),
     why=(
         "Momentum and second moments start from zero each time. Adam's first steps move every weight by the full "

@@ -64,10 +64,12 @@ def _is_constant(event: TargetsSeen) -> bool:
 
 def _turns_constant(event: TargetsSeen, tunables: Tunables) -> bool:
     """Whether the targets of one source differ at first and are all the same since, for longer than a pass takes: in a
-    set that is sorted the last ones may well be of one class.
+    set that is sorted the last ones may well be of one class. Those that the program made itself may be meant for a
+    while.
     """
     steps = event.step - event.alike_since
-    is_enough = event.alike_steps >= tunables["steps"] and event.alike_elements >= tunables["samples"]
+    fewest = tunables["steps" if event.alike_source else "steps_if_made"]
+    is_enough = event.alike_steps >= fewest and event.alike_elements >= tunables["samples"]
     is_pass = event.alike_steps > 0 and steps * event.alike_elements / event.alike_steps > event.rows
     has_varied = event.varied >= tunables["varied"]
     return event.alike is not None and event.alike != event.ignore_index and is_enough and is_pass and has_varied
@@ -180,7 +182,7 @@ def _late_targets(event: TargetsSeen) -> Finding:
     return RULE.finding(
         f"from step {event.alike_since + 1} on, all {plural(event.alike_elements, 'target')} in {name} that were seen "
         f"in {plural(event.alike_steps, 'step')} are {event.alike:g}; before, they differed in each of "
-        f"{plural(event.varied, 'batch')} from the same data",
+        f"{plural(event.varied, 'batch')}{' from the same data' if event.alike_source else ''}",
         subject=event.name or "targets",
         location=event.location,
         severity="warning",
@@ -360,6 +362,9 @@ RULE = Rule(
     good=(good, good_first_class_is_the_positive_one, good_one_domain_per_loader),
     tunables={
         "steps": Tunable(4, "fewest steps with the same inputs, or targets", "chosen: fewer may be alike by chance"),
+        "steps_if_made": Tunable(
+            16, "the same, of targets that the program made itself", "chosen: a stage with others may be short"
+        ),
         "varied": Tunable(3, "fewest batches of samples that differ, before those that do not", NO_BEGINNING),
         "samples": Tunable(32, "fewest samples that were the same", "chosen: fewer may be alike by chance"),
     },

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import BatchRepeated
+from autograd_doctor.events.data import BatchKept, BatchRepeated
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
@@ -26,6 +26,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _used_up(event)
         elif not event.rest_used and event.samples <= event.of * _share(trace, tunables):
             yield _same_slice(trace, event)
+    for kept in trace.of(BatchKept):
+        if _stays(kept, tunables):
+            yield _kept(kept)
+
+
+def _stays(event: BatchKept, tunables: Tunables) -> bool:
+    """Whether a line that was given one batch after the other is given the last of them for good: for much longer than
+    any before, as where several steps are taken on each, and with no optimizer of its own, as for a stage of its own.
+    """
+    is_enough = min(event.steps, event.changes) >= tunables["steps"]
+    is_long = event.until - event.since >= max(tunables["stays"], tunables["times_longer"] * event.longest)
+    return is_enough and is_long and event.same_optimizer and event.samples <= event.largest
 
 
 def _share(trace: Trace, tunables: Tunables) -> float:
@@ -83,6 +95,23 @@ def _same_slice(trace: Trace, event: BatchRepeated) -> Finding:
         evidence=_evidence(event),
         step_first=event.since + 1,
         step_count=event.steps,
+    )
+
+
+def _kept(event: BatchKept) -> Finding:
+    return RULE.finding(
+        f"from step {event.since + 1} to step {event.until + 1}, `{event.name}` was trained on the same "
+        f"{plural(event.samples, 'sample')} in each of {plural(event.steps, 'step')} that were looked at; before, each "
+        f"of {plural(event.changes, 'step')} had others than the one before",
+        subject=event.name,
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="look for what no longer fetches a batch: a condition that holds from then on, an iterator that is used "
+        "up, a cache that gives what it gave before",
+        evidence={"steps": event.steps, "samples": event.samples, "changes_before": event.changes},
+        step_first=event.since + 1,
+        step_count=event.until - event.since,
     )
 
 
@@ -228,14 +257,15 @@ RULE = Rule(
     title="every training step saw the same batch, though there is more data",
     observes="Training steps that each begin a new pass over a loader and draw its first batch, the same to the bit; "
     "or that call a module with the same slice of a tensor, or rows of the same indices, taken anew, while its other "
-    "rows are never used; or that each ask an iterator that is used up for another batch, and go on with an old one.",
+    "rows are never used; or that each ask an iterator that is used up for another batch, and go on with an old one; "
+    "or a line that trains a module on other data from step to step, and on the very same ones from some step on.",
     why="The model sees a handful of samples, learns them by heart, and its loss on them looks splendid.",
     fix="Go on with a pass instead of beginning a new one, and let indices advance.",
     fine="One batch that is fetched once, a data set of one batch, full-batch training, passes that shuffle, and "
     "slices whose rest is used elsewhere, or whose rest, or that of the targets beside it, the program reads for "
     "itself. A line that goes on past the first batch with another loader: one batch is overfitted before the real "
     "run.",
-    needs=(BatchDrawn, BatchRepeated, RunEnded),
+    needs=(BatchDrawn, BatchKept, BatchRepeated, RunEnded),
     examine=examine,
     bad=(bad, bad_index_never_advanced),
     good=(
@@ -247,6 +277,10 @@ RULE = Rule(
     ),
     tunables={
         "steps": Tunable(8, "fewest steps on the same batch", "chosen: a trial of one batch is shorter"),
+        "stays": Tunable(64, "fewest steps on a batch that is kept, after others", NO_BEGINNING),
+        "times_longer": Tunable(
+            4, "how many times as long as any batch before it is kept at least", "chosen: steps on one batch may vary"
+        ),
         "share_of_rows": Tunable(
             0.5,
             "largest share of the rows that the slice may have",

@@ -21,6 +21,7 @@ from tests.changes import candidates_for, changed, tried_in
 from tests.harness import body_of, check_program, marks, programs
 
 NOT_FIXED = {
+    "AD709 bad_negatives": "what seeds the generator is another line than the draw, and was not observed",
     "AD402 bad_in_a_backward_of_its_own": "an exponential overflows: the slope has to be written otherwise",
     "AD401 bad_empty_softmax": "what stands for a row in which all is masked is the person's choice",
     "AD702 bad_slices": "inputs and targets are read by indices that would have to be shuffled alike",

@@ -24,9 +24,8 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-_LEAST_ROWS, _LEAST_VALUES, _LEAST_OF_ALL = 8, 4, 2
-"""Fewer rows may well be alike, and rows of fewer values, such as times and classes, beside others that differ. Where
-they are all that a module is given, it is one number alone that may be the same for all."""
+_LEAST_ROWS, _LEAST_VALUES = 8, 4
+"""Fewer rows may well be alike, and rows of fewer values, such as times and classes."""
 _MOST_FIELDS = 4
 _MOST_LINES = 100
 _MOST_LOOKS = 64
@@ -110,13 +109,13 @@ class AlikeRows(Instrument):
         for position, tensor in enumerate(began.given[:_MOST_FIELDS]):
             line = (began.module, began.where, position)
             if line in self._fields or len(self._fields) < _MOST_LINES:
-                self._look(line, tensor, _LEAST_OF_ALL if len(began.given) == 1 else _LEAST_VALUES)
+                self._look(line, tensor)
 
-    def _look(self, line: tuple[int, Place | None, int], tensor: torch.Tensor, least: int) -> None:
+    def _look(self, line: tuple[int, Place | None, int], tensor: torch.Tensor) -> None:
         known = self._fields.get(line)
         if known is not None and (known.step == self._course.steps or known.looks >= _MOST_LOOKS or not known.is_alike):
             return
-        if not readable(tensor) or tensor.dim() < 2 or len(tensor) < _LEAST_ROWS or tensor[0].numel() < least:
+        if not readable(tensor) or tensor.dim() < 2 or len(tensor) < _LEAST_ROWS or tensor[0].numel() < _LEAST_VALUES:
             return
         rows = None if tensor.requires_grad or self._is_repeated(tensor) else row_keys(tensor, waits=True)
         if rows is None:

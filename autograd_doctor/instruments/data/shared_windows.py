@@ -33,30 +33,38 @@ _SHORTEST, _LONGEST = 2 * _RUN, 2048
 _MOST_CHANNELS = 256
 _ROWS_OF_A_BATCH = 64
 _MOST_RUNS = 200_000
+_AT_ONCE = 4096
+"""Runs to have numbers made of."""
+_UNLIKE = 0.95
+"""Share of windows that begin with values of their own, from which on a series is said not to repeat itself."""
 _SEVERAL = -1
 """Instead of a position: the run was met at more than one."""
 
 
 @dataclass
 class _Windows:
-    """Of what one loader gave. runs: where in their windows they began. last: the run with which each window ends.
-
-    rows: how many windows there were, each counted once.
+    """Of what one loader gave. runs: where in their windows they began. first, last: those with which windows begin,
+    and end. rows: the windows, each once.
     """
 
     runs: dict[int, int] = field(default_factory=dict)
     rows: set[int] = field(default_factory=set)
+    first: set[int] = field(default_factory=set)
     last: set[int] = field(default_factory=set)
     ends_at: int = 0
 
     def add(self, series: torch.Tensor) -> None:
         """series: of shape (windows, moments, channels)."""
-        runs = series.unfold(1, _RUN, 1)
+        numbers = row_keys(series) or []
+        new = {number: row for row, number in enumerate(numbers) if number not in self.rows}
+        runs = series[list(new.values())].unfold(1, _RUN, 1)
         windows, positions = runs.shape[:2]
-        keys, rows = row_keys(runs.reshape(windows * positions, -1)), row_keys(series)
-        if keys is None or rows is None or len(keys) != windows * positions:
+        flat = runs.reshape(windows * positions, -1)
+        keys = [key for part in flat.split(_AT_ONCE) for key in row_keys(part) or []] if new else []
+        if not keys:
             return
-        self.rows.update(rows)
+        self.rows.update(new)
+        self.first.update(keys[::positions])
         self.ends_at = positions - 1
         for at, key in enumerate(keys):
             position = at % positions
@@ -68,12 +76,15 @@ class _Windows:
     def is_full(self) -> bool:
         return len(self.runs) >= _MOST_RUNS
 
-    def ending_within(self, others: _Windows) -> int:
-        """How many of these windows end with a run that others have elsewhere.
+    @property
+    def repeats(self) -> bool:
+        """Whether the series repeats itself, or has few values: two of its windows begin alike. Windows that merely
+        overlap have the same run at different places."""
+        return len(self.first) < _UNLIKE * len(self.rows)
 
-        A series that repeats itself has fewer runs than windows: what comes again there is no sign of anything.
-        """
-        if len(others.runs) < len(others.rows) or self.ends_at == 0:
+    def ending_within(self, others: _Windows) -> int:
+        """How many of these windows end with a run that others have elsewhere, unless that is in the nature of both."""
+        if self.repeats or others.repeats or self.ends_at == 0:
             return 0
         return sum(others.runs.get(key, self.ends_at) != self.ends_at for key in self.last)
 
@@ -170,25 +181,37 @@ def _series(batch: Any) -> torch.Tensor | None:
     given = next(filter(_is_series, tensors), None)
     if given is None:
         return None
-    series = given if given.dim() == 3 else given[:, :, None]
+    series = given[:, :, None] if given.dim() == 2 else given if _is_along(given, 1) else given.transpose(1, 2)
     others = [each for each in tensors if each is not given and each.dim() and each.shape[0] == len(given)]
     for target in (each for each in others if each.is_floating_point()):
-        ahead = target.reshape(len(target), -1, series.shape[2]) if _fits(target, series) else None
-        if ahead is None or ahead.dtype != series.dtype or not readable(ahead):
+        ahead = _ahead(target, series)
+        if ahead is None:
             return None
         series = torch.cat([series, ahead], dim=1)
     return series.detach()
 
 
-def _fits(target: torch.Tensor, series: torch.Tensor) -> bool:
-    values = target[0].numel()
-    return 0 < values <= series.shape[1] * series.shape[2] and values % series.shape[2] == 0
+def _ahead(target: torch.Tensor, series: torch.Tensor) -> torch.Tensor | None:
+    """A target as moments of a series, whose channels it has; None where it cannot be that."""
+    values, channels = target[0].numel(), series.shape[2]
+    fits = 0 < values <= series.shape[1] * channels and values % channels == 0
+    if not fits or target.dtype != series.dtype or is_remote(target) or not readable(target):
+        return None
+    turned = target.dim() == 3 and target.shape[1] == channels != target.shape[2]
+    return (target.transpose(1, 2) if turned else target).reshape(len(target), -1, channels)
 
 
 def _is_series(tensor: torch.Tensor) -> bool:
     if is_remote(tensor) or not tensor.is_floating_point() or tensor.dim() not in (2, 3) or not readable(tensor):
         return False
-    return _SHORTEST <= tensor.shape[1] <= _LONGEST and tensor[0, 0].numel() <= _MOST_CHANNELS and len(tensor) > 1
+    moments = max(tensor.shape[1:])
+    return _SHORTEST <= moments <= _LONGEST and tensor[0].numel() <= _MOST_CHANNELS * moments and len(tensor) > 1
+
+
+def _is_along(tensor: torch.Tensor, dim: int) -> bool:
+    """Whether time runs along this dimension of (windows, moments, channels) or (windows, channels, moments): there are
+    more moments than channels."""
+    return tensor.shape[dim] == max(tensor.shape[1:])
 
 
 def _tell(runs: torch.Tensor) -> torch.Tensor:

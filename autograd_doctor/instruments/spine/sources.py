@@ -18,6 +18,7 @@ from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, traits
 from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.provenance import next_order
 from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
@@ -68,6 +69,8 @@ class Sources(Instrument):
         self._lineage = lineage
         self._known: IdentityTable[_Sources] = IdentityTable()
         self._wholes = Numbers()
+        self._arrays: IdentityTable[int] = IdentityTable()
+        """Arrays of NumPy that parts were taken of, and when the first was, as of `Provenance.order`."""
         self._bases: dict[int, int] = {}
         self._iterators: IdentityTable[Source] = IdentityTable()
         self._cuts: IdentityTable[Place] = IdentityTable()
@@ -149,9 +152,13 @@ class Sources(Instrument):
         """The tensor, or the array, that has this number, if it is alive."""
         return next((whole for known, whole in self._wholes.living() if known == number), None)
 
-    def is_older(self, tensor: torch.Tensor, than: Source) -> bool:
-        """Whether a tensor has been as it is since before the indices were made by which something was chosen."""
-        made = self._tensors.get(tensor)
+    def is_older(self, whole: Any, than: Source) -> bool:
+        """Whether a tensor has been as it is since before the indices were made by which something was chosen; an array
+        of NumPy, whose making nobody saw, if it was met before."""
+        if not isinstance(whole, torch.Tensor):
+            met = self._arrays.get(whole)
+            return met is not None and met < than.since
+        made = self._tensors.get(whole)
         return than.since > 0 and (made is None or made.order < than.since)
 
     def origin_of(self, tensor: torch.Tensor) -> tuple[str, int] | None:
@@ -288,6 +295,8 @@ class Sources(Instrument):
         if base.shape[1:] != array.shape[1:] or array.shape[0] >= base.shape[0]:
             return None
         begin = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        if base not in self._arrays:
+            self._arrays.put(base, next_order())
         return self._window(base, base.shape[0], array.shape[0], begin // array.strides[0])
 
     def _slice(self, tensor: torch.Tensor, *, reshaped: bool = False) -> Source | None:

@@ -21,7 +21,7 @@ class Recording(Dataset):
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         begin = index * self.stride
         end = begin + self.width
-        return {"felt": self.felt[:, begin:end].T, "doing": self.doing[end - 1]}
+        return {"felt": self.felt[:, begin:end], "doing": self.doing[end - 1]}
 
 
 def accuracy(net: nn.Module, loader: DataLoader) -> float:

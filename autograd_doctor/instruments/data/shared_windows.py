@@ -57,12 +57,12 @@ class _Windows:
         """series: of shape (windows, moments, channels)."""
         numbers = row_keys(series) or []
         new = {number: row for row, number in enumerate(numbers) if number not in self.rows}
+        if not new:
+            return
         runs = series[list(new.values())].unfold(1, _RUN, 1)
         windows, positions = runs.shape[:2]
         flat = runs.reshape(windows * positions, -1)
-        keys = [key for part in flat.split(_AT_ONCE) for key in row_keys(part) or []] if new else []
-        if not keys:
-            return
+        keys = [key for part in flat.split(_AT_ONCE) for key in row_keys(part) or []]
         self.rows.update(new)
         self.first.update(keys[::positions])
         self.ends_at = positions - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -35,6 +36,8 @@ _CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect", "Sort", 
 _SUMS = frozenset({"Mean", "Sum"})
 _MOST_NODES = 12
 """From a loss back to where rows were chosen: activations, reshapes, a cast."""
+_MOST_PREDICTED = 64
+"""Calls: of the steps of several optimizers that take turns."""
 _AS_IT_IS = 1
 """The order of all rows of a tensor that outlives its step."""
 
@@ -107,6 +110,8 @@ class Pairing(Instrument):
         self._lengths: set[int] = set()
         self._modules: set[int] = set()
         self._inputs_of = self._together_in = -1
+        self._predicted: deque[int] = deque(maxlen=_MOST_PREDICTED)
+        """The orders of what models with parameters were given of late, with a graph or without."""
         self._losses: dict[Place | None, _Loss] = {}
         self._differed: set[Place | None] = set()
         self._row_orders = RowOrders()
@@ -149,7 +154,10 @@ class Pairing(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
-        if not call.grad_enabled or next(parameters_in(call.module), None) is None:
+        if next(parameters_in(call.module), None) is None:
+            return
+        self._predicts(began)
+        if not call.grad_enabled:
             return
         if self._inputs_of != self._course.steps:
             self._inputs_of, self._inputs, self._sources_of_inputs = self._course.steps, set(), []
@@ -161,6 +169,10 @@ class Pairing(Instrument):
                 self._inputs |= self._taken(tensor)
                 self._lengths.add(tensor.shape[0])
                 self._sources_of_inputs.append(self._sources.of(tensor))
+
+    def _predicts(self, began: RootBegan) -> None:
+        orders = {each.order for tensor in began.given for each in self._sources.of(tensor)}
+        self._predicted.extend(orders - {0})
 
     def _taken(self, tensor: torch.Tensor) -> set[_Taken]:
         sources = self._sources.of(tensor)
@@ -182,11 +194,13 @@ class Pairing(Instrument):
             return
         if target.shape[0] not in self._lengths or _are_chosen(logits):
             return
-        goals = self._taken(target)
+        goals = self._own(target, self._taken(target))
         rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
         goal = self._sources.of(target)
         one_sided = (
-            self._permuted_on_one_side(goal) or self._drawn_apart(target, goal) or self._kept_in_order(target, goal)
+            self._permuted_on_one_side(target, goal)
+            or self._drawn_apart(target, goal)
+            or self._kept_in_order(target, goal)
         )
         if one_sided is None and not rows and self._are_aligned(goal):
             self._loss(operation, target).together |= self._modules
@@ -198,13 +212,26 @@ class Pairing(Instrument):
             inputs = {taken for taken in self._inputs if taken.rows == count}
             self._compared(operation, target, inputs, {goal for goal in goals if goal.rows == count})
 
+    def _own(self, target: torch.Tensor, goals: set[_Taken]) -> set[_Taken]:
+        """Those of the targets' rows that are no look-ups, as tables have them of states: what goes by the rows of
+        which a prediction is in the target as well belongs to that."""
+        is_predicted = self._is_predicted(target)
+        return {goal for goal in goals if not (is_predicted and goal.order in self._predicted)}
+
+    def _is_predicted(self, target: torch.Tensor) -> bool:
+        """Whether values of parameters flow into it, be it by what they chose."""
+        made = self._tensors.get(target)
+        return made is not None and bool(made.values)
+
     def _have_an_order(self, target: torch.Tensor, where: Place | None) -> bool:
         """Whether targets at a line ever differed: equal ones have no order."""
         if where not in self._differed and len(set(row_keys(target, waits=True) or [])) > 1:
             self._differed.add(where)
         return where in self._differed
 
-    def _permuted_on_one_side(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
+    def _permuted_on_one_side(
+        self, target: torch.Tensor, goal: tuple[Source, ...]
+    ) -> tuple[set[_Taken], set[_Taken]] | None:
         """What was taken on both sides, if the same rows were of two tensors, of which one had been permuted before."""
         for given in () if self._are_aligned(goal) else self._sources_of_inputs:
             for mine, theirs in ((given, goal), (goal, given)):
@@ -213,13 +240,12 @@ class Pairing(Instrument):
                     permuted = {_Taken(order.rows, order.order, order.place)}
                     left = {_Taken(order.rows, _AS_IT_IS, None)}
                     return (permuted, left) if mine is given else (left, permuted)
-        return self._reordered(goal)
+        return None if self._is_predicted(target) else self._reordered(goal)
 
     def _drawn_apart(self, target: torch.Tensor, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
         """What was taken on both sides, if each comes of one loader of its own, of as many samples as the other."""
         given = {source for sources in self._sources_of_inputs for source in sources}
-        made = self._tensors.get(target)
-        if len(given) != 1 or len(goal) != 1 or (made is not None and made.values):
+        if len(given) != 1 or len(goal) != 1 or self._is_predicted(target):
             return None
         ours, theirs = next(iter(given)), goal[0]
         if {ours.kind, theirs.kind} != {"drawn"} or ours.number == theirs.number or ours.rows != theirs.rows:

@@ -41,7 +41,17 @@ def _by_place(trace: Trace) -> dict[Location | None, list[GradientsClipped]]:
 
 def _never_stepped(trace: Trace, clips: list[GradientsClipped]) -> bool:
     stepped = {p for step in trace.of(OptimizerStepped) for use in step.uses for p in use.parameters}
-    return (stepped | trace.optimized).isdisjoint(parameter for clip in clips for parameter in clip.parameters)
+    clipped = {parameter for clip in clips for parameter in clip.parameters}
+    return (stepped | trace.optimized).isdisjoint(clipped) and not _are_handed_on(trace, stepped)
+
+
+def _are_handed_on(trace: Trace, stepped: set[int]) -> bool:
+    """Whether steps use gradients that no backward computed for their parameters, as master copies of weights get them:
+    put there by the program, or written by a backward of others, whose buffers they share."""
+    is_put_there = any(is_handmade(use) for step in trace.of(OptimizerStepped) for use in step.uses)
+    return is_put_there or any(
+        not stepped.isdisjoint(set(ran.wrote) - set(ran.reached)) for ran in trace.of(BackwardRan)
+    )
 
 
 def _added_to(trace: Trace, clip: GradientsClipped) -> bool:

@@ -40,7 +40,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         emptied = [loss for loss in losses if _ran_on_nothing(loss)]
         overwritten = [loss for loss in losses if _kept_only_the_last(trace, loss)]
         if len(emptied) >= tunables["minimum_repeats"]:
-            yield _emptied(trace, optimizer, len(steps), emptied)
+            is_rule = _at_every_one(trace, emptied, steps)
+            yield _emptied(trace, optimizer, len(steps), emptied, at_times=not is_rule)
         elif len(overwritten) >= tunables["minimum_repeats"] and _at_every_one(trace, overwritten, steps):
             yield _overwritten(trace, optimizer, overwritten)
         elif len(losses) >= tunables["minimum_repeats"] and _at_every_one(trace, losses, steps):
@@ -175,7 +176,16 @@ def _stepped_on_nothing(trace: Trace, optimizer: int, losses: list[Loss]) -> Ite
         yield _emptied(trace, optimizer, len(losses), empty, left="found none of them")
 
 
-def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss], left: str = "ran on nothing") -> Finding:
+def _emptied(
+    trace: Trace,
+    optimizer: int,
+    total: int,
+    losses: list[Loss],
+    left: str = "ran on nothing",
+    *,
+    at_times: bool = False,
+) -> Finding:
+    """at_times: other steps found their gradients, so that these may have been dropped under some condition."""
     first, cleared, backward, parameters = losses[0]
     loss = forgotten_loss(trace, optimizer, parameters)
     return RULE.finding(
@@ -186,6 +196,11 @@ def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss], left:
         help="move the clearing before `backward()`, or after the step"
         if loss is None
         else advice(loss, called(trace, optimizer)),
+        severity="info" if at_times else None,
+        confidence="low" if at_times else "high",
+        notes=("other steps found their gradients: if outliers were dropped here, or a turn skipped, all is well",)
+        if at_times
+        else (),
         evidence={"steps": len(losses), "cleared_by": cleared.how},
         related=pointer(loss)
         + related(

@@ -104,6 +104,7 @@ class BackwardRan(Event, frozen=True):
     contains: those of them whose root lies in this graph, so that their whole loss went backward once more.
     divisor: by how much the means were divided of which the root is the sum, 0 where it is something else, or where
     gradients may have been scaled beside it.
+    hooked: there was a hook on a root, or on a leaf, which may have given another gradient on.
     """
 
     backward: int
@@ -136,6 +137,7 @@ class BackwardRan(Event, frozen=True):
     contains: list[int] = []
     divisor: float = 0.0
     error: str = ""
+    hooked: bool = False
 
 
 class GradientUse(Struct, frozen=True):

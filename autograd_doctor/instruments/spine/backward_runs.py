@@ -80,6 +80,7 @@ class _Run:
     made: Provenance | None
     gradients: GradientWatch
     divisor: float
+    hooked: bool
     inside_step: int | None
 
 
@@ -185,9 +186,10 @@ class BackwardRuns(Instrument):
         gradients = GradientWatch(walk, looking=self._guard.looking, made_of=self._tensors.get)
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
-        divisor = 0.0 if _is_weighed(call, walk) else divisor_of(self._unscaled.get(root) or node_of(root))
+        hooked = any(map(is_hooked, [*call.roots, *walk.leaves.values()]))
+        divisor = 0.0 if hooked or _is_weighed(call) else divisor_of(self._unscaled.get(root) or node_of(root))
         late = [number_of(root)] if is_late else []
-        self._run = _Run(call, walk, locate(where), facts, late, made, gradients, divisor, inside_step)
+        self._run = _Run(call, walk, locate(where), facts, late, made, gradients, divisor, hooked, inside_step)
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:
         """What the program calls a root: a line that names a variable does so every time, one that does not never."""
@@ -257,6 +259,7 @@ class BackwardRuns(Instrument):
                 reused=sorted(walk.reused),
                 contains=sorted(walk.contains),
                 divisor=run.divisor,
+                hooked=run.hooked,
                 error=error,
             ),
         )
@@ -360,11 +363,10 @@ def _value_of(root: TensorFacts) -> float:
     return math.nan if root.low is None else root.low
 
 
-def _is_weighed(call: BackwardCall, walk: GraphWalk) -> bool:
-    """Whether gradients may be scaled beside the loss: by that of a root, or by a hook on a root or on a leaf."""
-    ends = [*call.roots, *walk.leaves.values()]
+def _is_weighed(call: BackwardCall) -> bool:
+    """Whether gradients are scaled beside the loss, by that of a root."""
     seeds = [seed for seed in call.seeds if is_a(seed, torch.Tensor) and readable(seed) and not is_remote(seed)]
-    return any(map(is_hooked, ends)) or any(bool((seed != 1).any()) for seed in seeds)
+    return any(bool((seed != 1).any()) for seed in seeds)
 
 
 def _carrier(walk: GraphWalk) -> str:

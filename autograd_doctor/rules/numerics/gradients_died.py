@@ -34,7 +34,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         looks = [step for step in by_step if step > alive[-1]]
         backwards = _went_on(trace, optimizer, alive[-1])
         if len(looks) >= tunables["minimum_steps"] and backwards and _loss_stays(trace, alive[-1]):
-            yield _finding(trace, _Death(optimizer, alive[-1], looks, backwards))
+            death = _Death(optimizer, alive[-1], looks, backwards)
+            if _zeroing(death) is not None or not _may_be_held(trace, death):
+                yield _finding(trace, death)
+
+
+def _may_be_held(trace: Trace, death: _Death) -> bool:
+    """Whether parameters may be frozen by their gradients: the program has worked on these, or hooks that were on some
+    leaf, or on a root, in each backward."""
+    later = (step for step in trace.steps if step.optimizer == death.optimizer and step.step >= death.last_alive)
+    is_reworked = any(use.reworked for step in later for use in step.uses)
+    return is_reworked or all(backward.hooked for backward in death.backwards)
 
 
 def _went_on(trace: Trace, optimizer: int, last_alive: int) -> list[BackwardRan]:

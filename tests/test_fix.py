@@ -100,7 +100,7 @@ updates = 6 * 39 // 3
 
 
 def rate(update):
-    return min((update + 1) / 40, (updates - update) / (updates - 40))
+    return min((update + 1) / 30, (updates - update) / (updates - 30))
 
 
 schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: max(0.0, rate(update)))

@@ -1,4 +1,4 @@
-# guards: AD108, AD115
+# guards: AD108 AD115
 """A gauge is read off pictures, two pictures for each update. One rate falls with the updates and is moved on with them,
 one falls with the rounds and is moved on after each, and one falls with the pictures, and is moved on with each of them
 once there has been an update."""

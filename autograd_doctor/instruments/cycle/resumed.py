@@ -107,7 +107,7 @@ class Resumed(Instrument):
             self._schedulers.put(call.scheduler, place())
             optimizer = optimizer_of(call.scheduler)
             restored = self._restored.get(optimizer) if optimizer is not None else None
-            if restored is not None and restored.rates != _rates(optimizer):
+            if optimizer is not None and restored is not None and restored.rates != _rates(optimizer):
                 self._done_with(optimizer)
 
     def _step_began(self, call: StepCall) -> None:

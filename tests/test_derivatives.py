@@ -46,6 +46,23 @@ def test_what_cannot_be_judged_is_said(apply: Callable[..., Any], reason: str) -
     assert (found.verdict, found.reason) == ("not judged", reason)
 
 
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        (lambda x: x.float().exp().double(), "it computes in lower precision than its inputs have"),
+        (
+            lambda x: x.exp() + 1e-8 * (1e5 * x).sin(),
+            "its output changes too unevenly there to measure a slope",
+        ),
+    ],
+)
+def test_what_climbs_unevenly_where_it_seems_to_be_wrong(
+    forward: Callable[[torch.Tensor], torch.Tensor], reason: str
+) -> None:
+    found = judge(case(custom(forward, lambda x, gradient: 1.3 * gradient * x.exp() + 0.1), row(1.3)))
+    assert (found.verdict, found.reason) == ("not judged", reason)
+
+
 def test_a_kink_that_was_met_is_no_mistake() -> None:
     assert judge(case(torch.relu, row(0, 1))).verdict == "right"
 

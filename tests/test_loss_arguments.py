@@ -14,6 +14,25 @@ SCORES, LABELS = torch.arange(12.0).reshape(4, 3), torch.tensor([0, 2, 1, 1])
 ROWS = torch.arange(4)
 
 
+def about(values: torch.Tensor, low: float, high: float) -> tuple[float, float]:
+    seen = values_of(values, bounds=(low, high))
+    return seen.mirrored, seen.reach
+
+
+def test_how_values_lie_about_a_bound() -> None:
+    noise = torch.linspace(-0.1, 0.1, 200)
+    signal = torch.full((100,), 2.0)
+    mirrored, reach = about(torch.cat([noise, signal]), 0.0, torch.inf)
+    assert mirrored == 1.0
+    assert reach > 10
+    assert about(1 - torch.cat([noise, signal]), -torch.inf, 1.0) == pytest.approx((mirrored, reach))
+    assert about(noise, 0.0, torch.inf) == pytest.approx((1.0, 1.0))
+    skewed = torch.linspace(0.005, 0.995, 100).logit().exp()
+    assert about(skewed - skewed.mean(), 0.0, torch.inf)[0] < 0.5
+    assert about(signal, 0.0, torch.inf) == (0.0, 0.0)
+    assert about(noise, 0.0, 1.0) == (0.0, 0.0)
+
+
 def test_operands_by_position_and_by_name() -> None:
     found = [operands_of((SCORES, LABELS), {}), operands_of((SCORES,), {"target": LABELS})]
     found.append(operands_of((), {"input": SCORES, "target": LABELS}))

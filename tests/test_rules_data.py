@@ -118,6 +118,12 @@ def test_pictures_that_are_turned_without_their_targets() -> None:
     assert not turned(20, 1)
 
 
+@pytest.mark.parametrize(("others", "severity"), [(0, "warning"), (1, "warning"), (2, "info")])
+def test_a_function_that_is_given_its_seed_may_draw_the_same_for_each_caller(others: int, severity: str) -> None:
+    (finding,) = examined(reseeded_every_step.RULE, seeded(others=others))
+    assert finding.severity == severity
+
+
 def seeded(**more: Any) -> SeedRepeated:
     facts = {"location": at(5), "called_from": at(20), "shared": False, "generator": "torch", "seed": "0", "since": 2}
     return SeedRepeated(**{**facts, "steps": 12, "times": 12, "repeated": 10, **more})

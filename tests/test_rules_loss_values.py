@@ -405,6 +405,16 @@ def test_targets_out_of_reach(made: Shaping, wanted: LossOperand, more: dict[str
     assert [(line_of(finding), finding.severity) for finding in findings] == [(8, "warning")] * found
 
 
+@pytest.mark.parametrize(
+    ("mirrored", "reach", "severity"), [(0.9, 3.0, "info"), (0.9, 1.1, "warning"), (0.4, 3.0, "warning")]
+)
+def test_targets_about_the_limit_may_be_noise(mirrored: float, reach: float, severity: str) -> None:
+    wanted = operand(-1, 3, outside=0.4, mirrored=mirrored, reach=reach)
+    events = [loss("mse_loss", prediction(shaping("relu", low=0.0)), each) for each in (wanted, wanted)]
+    (finding,) = examined(output_range_excludes_target.RULE, WHO, *events)
+    assert finding.severity == severity
+
+
 LIVE = operand(-2, 2, live=True, **SCORES)
 
 

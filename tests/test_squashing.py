@@ -80,11 +80,17 @@ def test_a_long_sum_is_not_searched_for_ever() -> None:
         (lambda hidden: hidden, False),
         (lambda hidden: hidden + 50.0, False),
         (lambda hidden: hidden * torch.full((4,), 50.0), False),
-        (lambda hidden: hidden * nn.Parameter(torch.tensor(50.0)), False),
+        (lambda hidden: hidden * nn.Parameter(torch.tensor(50.0)), True),
+        (lambda hidden: nn.Parameter(torch.tensor([4.0])).exp() * hidden, True),
+        (lambda hidden: hidden / nn.Parameter(torch.tensor(0.02)), True),
+        (lambda hidden: hidden * nn.Parameter(torch.tensor(0.5)), False),
+        (lambda hidden: hidden / nn.Parameter(torch.tensor(8.0)), False),
+        (lambda hidden: nn.Parameter(torch.tensor(0.02)) / hidden, False),
+        (lambda hidden: hidden * nn.Parameter(torch.full((4,), 50.0)), False),
         (lambda hidden: 1.0 / hidden, False),
     ],
 )
-def test_a_constant_that_makes_the_input_larger_is_meant(before, sharpened) -> None:  # type: ignore[no-untyped-def]
+def test_a_number_that_makes_the_input_larger_is_meant(before, sharpened) -> None:  # type: ignore[no-untyped-def]
     assert is_sharpened(before(X @ weight()).sigmoid().grad_fn) == sharpened
 
 

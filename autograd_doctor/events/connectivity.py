@@ -18,7 +18,7 @@ class CopyKept(Event, frozen=True):
     location: the newest line that called it. written_at: that was last seen to write to it, if one was. changes: how
     often its weights had changed from one look to the next; longest: the most steps that were between two changes.
     changed, seen: the steps of the newest change, and of the newest call. calls: looks since then, each in another
-    step.
+    step. by_remainder: a remainder decides whether it is written to, and no order of two values does.
     """
 
     module: int
@@ -29,6 +29,7 @@ class CopyKept(Event, frozen=True):
     changed: int
     seen: int
     calls: int
+    by_remainder: bool = False
 
 
 class FlagIgnored(Event, frozen=True):

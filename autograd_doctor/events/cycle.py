@@ -155,7 +155,8 @@ class ScheduleLeftBehind(Event, frozen=True):
     its scheduler had not taken a step.
 
     entry: of the file, in which that state is. steps: how many the schedule in the file had taken. learning_rates: of
-    each group now. loaded_at: where the optimizer got its state; made_at: where its scheduler was made.
+    each group now. loaded_at: where the optimizer got its state; made_at: where its scheduler was made. level: the new
+    schedule goes by a function that no file keeps, and begins at the very rates that the file has.
     """
 
     optimizer: int
@@ -164,6 +165,7 @@ class ScheduleLeftBehind(Event, frozen=True):
     learning_rates: list[float | None]
     loaded_at: Location | None
     made_at: Location | None
+    level: bool = False
 
 
 class StateUnused(Event, frozen=True):

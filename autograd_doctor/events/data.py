@@ -477,7 +477,8 @@ class SeedRepeated(Event, frozen=True):
     steps: in how many so far, from `since` on. times: how often in all of them, and in_closures: of optimizers, which
     may call theirs several times in a step. repeated: after how many of these steps
     the generator stood just where it stood after the step before, although numbers had been drawn since the seed.
-    called_from: the line that called the function of this line. shared: that function was called from elsewhere, too.
+    called_from: the line that called the function of this line. shared: that function was called from elsewhere, too;
+    others: how often one line elsewhere had it set one and the same other seed.
     """
 
     location: Location | None
@@ -490,6 +491,7 @@ class SeedRepeated(Event, frozen=True):
     times: int
     repeated: int
     in_closures: int = 0
+    others: int = 0
 
 
 class DrawsRepeated(Event, frozen=True):

@@ -45,7 +45,8 @@ class LossOperand(Struct, frozen=True, omit_defaults=True):
     sums: the smallest and the largest sum over the dimension of classes; log_sums: the same of the logarithm of the sum
     of exponentials. sums_over_softmax: the smallest and the largest sum over the dimension over which the softmax of
     the prediction ran. binary: there are only zeros and ones. outside: the share of its values that lie beyond the
-    bounds of the other side.
+    bounds of the other side. Where that has one bound only, mirrored: how many lie within it for each beyond, of those
+    near it; reach: how many times further from it those within are.
     """
 
     facts: TensorFacts
@@ -55,6 +56,8 @@ class LossOperand(Struct, frozen=True, omit_defaults=True):
     sums_over_softmax: list[float] = []
     binary: bool = False
     outside: float = 0.0
+    mirrored: float = 0.0
+    reach: float = 0.0
 
 
 class LossComputed(Event, frozen=True):

@@ -73,7 +73,7 @@ def _has_way_round(code: CodeType, offset: int, *, once: bool) -> bool:
 
 def _can_avoid(code: CodeType, offset: int, loop: Loop | None) -> bool:
     """Whether a way from the beginning of the loop back to it, or from that of the function to a return, spares it."""
-    following = _following(code)
+    following = ways_on(code)
     running = max(at for at in following if at <= offset)  # a call that runs may point behind its instruction
     todo, seen = [loop.first if loop is not None else min(following)], {running}
     while todo:
@@ -89,7 +89,7 @@ def _can_avoid(code: CodeType, offset: int, loop: Loop | None) -> bool:
 
 
 @cache
-def _following(code: CodeType) -> dict[int, tuple[int, ...] | None]:
+def ways_on(code: CodeType) -> dict[int, tuple[int, ...] | None]:
     """Per instruction, those that may be run next, but for exceptions; None where the function returns."""
     instructions = list(dis.get_instructions(code))
     found: dict[int, tuple[int, ...] | None] = {}

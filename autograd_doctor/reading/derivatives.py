@@ -70,8 +70,8 @@ def judge(case: Case) -> Verdict:
         return Verdict("not judged", "its forward is too imprecise to measure") if unclear else Verdict("right")
     if reason := purpose(case, leaves, found, wrong):
         return Verdict("surrogate", reason)
-    if any(_is_coarse(case, leaves, index, found[index]) for index in wrong):
-        return Verdict("not judged", "it computes in lower precision than its inputs have")
+    if reason := next(filter(None, (_uneven(case, leaves, index, found[index]) for index in wrong)), ""):
+        return Verdict("not judged", reason)
     if reason := estimated(case, leaves, found, wrong):
         return Verdict("surrogate", reason)
     with alone():
@@ -179,8 +179,9 @@ def _cosine(slope: Slopes) -> float:
     return float((returned * measured).sum() / (returned.norm() * measured.norm()))
 
 
-def _is_coarse(case: Case, leaves: Sequence[torch.Tensor], index: int, slope: Slopes) -> bool:
-    """Whether an output climbs in stairs, as of a lower precision, where its slope was found to be wrong."""
+def _uneven(case: Case, leaves: Sequence[torch.Tensor], index: int, slope: Slopes) -> str:
+    """How it shows that an output climbs unevenly where its slope was found to be wrong: in stairs, as of a lower
+    precision, or otherwise, as eigenvectors do whose eigenvalues are nearly the same; "" where it climbs evenly."""
     row, column = divmod(int(_errors(slope).argmax()), slope.wrong.shape[1])
     values = []
     for step in range(_FINE_STEPS):
@@ -190,7 +191,12 @@ def _is_coarse(case: Case, leaves: Sequence[torch.Tensor], index: int, slope: Sl
         values.append(case.values(moved)[row])
     climbed = torch.stack(values)
     bends = climbed[2:] - 2 * climbed[1:-1] + climbed[:-2]
-    return bool(bends.abs().max() > _COARSE * climbed.abs().max() + _BENT * climbed.diff().abs().max())
+    if bends.abs().max() <= _COARSE * climbed.abs().max() + _BENT * climbed.diff().abs().max():
+        return ""
+    is_rounded = climbed.dtype is torch.float64 and bool((climbed.float() == climbed).all())
+    if is_rounded:
+        return "it computes in lower precision than its inputs have"
+    return "its output changes too unevenly there to measure a slope"
 
 
 def _errors(slope: Slopes) -> torch.Tensor:

@@ -44,20 +44,20 @@ def weights_before(activation: Node) -> tuple[tuple[torch.Tensor, ...], bool]:
 
 
 def is_sharpened(activation: Node) -> bool:
-    """Whether the program made its input larger by a constant right before: one that is to be nearly a step."""
+    """Whether the program made its input larger by a single number right before: one that is to be nearly a step.
+
+    The number may be a constant, or learn how sharp that step is to be.
+    """
     node = activation.next_functions[0][0] if activation is not None else None
-    if node is None:
+    if node is None or operation_of(node) not in ("Mul", "Div"):
         return False
-    name = operation_of(node)
-    if name not in ("Mul", "Div") or sum(source is not None for source, _ in node.next_functions) != 1:
-        return False
+    by_product = operation_of(node) == "Mul"
     try:
-        constant = node._saved_other if node._saved_other is not None else getattr(node, "_saved_self", None)
+        factors = [getattr(node, name, None) for name in ("_saved_other", "_saved_self")[: 1 + by_product]]
     except RuntimeError:  # it was changed in place since, and autograd does not show it any more
         return False
-    if constant is None or constant.numel() != 1:
-        return False
-    return abs(float(constant)) > 1 if name == "Mul" else abs(float(constant)) < 1
+    number = next((each for each in factors if each is not None and torch.as_tensor(each).numel() == 1), None)
+    return number is not None and (abs(float(number)) > 1 if by_product else abs(float(number)) < 1)
 
 
 def active_units(output: torch.Tensor, *, channels: bool) -> torch.Tensor:

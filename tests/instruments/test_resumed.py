@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.optim import SGD, Optimizer
-from torch.optim.lr_scheduler import ExponentialLR, LRScheduler
+from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, LambdaLR, LRScheduler
 
 from autograd_doctor.events.cycle import ScheduleLeftBehind
 from autograd_doctor.instruments.cycle.resumed import Resumed
@@ -70,6 +70,47 @@ def a_lower_rate(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> N
 def test_a_new_schedule_begins_where_another_rate_was_set() -> None:
     assert resumed(another_rate) == []
     assert len(resumed(a_lower_rate)) == 1
+
+
+def resumed_with(make: Callable[[Optimizer], LRScheduler], steps: int = 3) -> list[ScheduleLeftBehind]:
+    """What is told where the schedule is made after the load, as many steps of an exponential one into the file."""
+    file = checkpoint(steps)
+    with watching(Resumed) as recorded:
+        optimizer = SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+        optimizer.load_state_dict(torch.load(file)["states"]["opt"])
+        _scheduler = make(optimizer)
+        optimizer.step()
+    return recorded.of(ScheduleLeftBehind)
+
+
+def back_to_the_top(optimizer: Optimizer) -> LRScheduler:
+    optimizer.param_groups[0]["lr"] = optimizer.param_groups[0]["initial_lr"]
+    return ExponentialLR(optimizer, 0.5)
+
+
+def test_another_schedule_is_meant() -> None:
+    assert len(resumed_with(lambda optimizer: ExponentialLR(optimizer, 0.5))) == 1
+    assert resumed_with(lambda optimizer: ExponentialLR(optimizer, 0.25)) == []
+    assert resumed_with(lambda optimizer: CosineAnnealingLR(optimizer, 20)) == []
+    assert resumed_with(back_to_the_top) == []
+
+
+@pytest.mark.parametrize(("factor", "level"), [(1.0, False), (0.5**5, True)])
+def test_a_function_that_begins_where_the_file_ends(*, factor: float, level: bool) -> None:
+    optimizer = SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    scheduler = LambdaLR(optimizer, lambda step: 0.5**step)
+    for _ in range(5):
+        optimizer.step()
+        scheduler.step()
+    file = io.BytesIO()
+    torch.save([optimizer.state_dict(), scheduler.state_dict()], file)
+    file.seek(0)
+    with watching(Resumed) as recorded:
+        optimizer = SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+        optimizer.load_state_dict(torch.load(file)[0])
+        _scheduler = LambdaLR(optimizer, lambda step: factor)
+        optimizer.step()
+    assert [event.level for event in recorded.of(ScheduleLeftBehind)] == [level]
 
 
 def load_both(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:

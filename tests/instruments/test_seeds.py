@@ -64,6 +64,19 @@ def test_a_generator_from_which_nothing_was_drawn_repeats_nothing(generator):
     assert {event.repeated for event in told} == {0}
 
 
+def test_another_seed_that_the_same_line_is_given_elsewhere() -> None:
+    def each(step: int) -> None:
+        seeded(run, "torch", 5)
+        torch.rand(3)
+        if step % 3 == 2:
+            seeded(run, "torch", 6)
+            torch.rand(step)
+
+    with inventing(Seeds) as run:
+        told = trained(run, 9, each)
+    assert [event.others for event in told if event.seed == "5"][-1] == 3
+
+
 def test_steps_that_draw_another_count_of_numbers_repeat_nothing():
     def each(step: int) -> None:
         seeded(run, "torch", 5)

@@ -39,6 +39,13 @@ def test_a_sum_to_which_nothing_is_added_any_more_is_told_once_in_a_step(
     assert told(count, torch.tensor(256.0, dtype=BF16)) == [("bfloat16", 256.0, 1.0)]
 
 
+def test_an_average_that_has_converged_does_not_stand_still_by_rounding() -> None:
+    def towards_a_third(average: torch.Tensor) -> torch.Tensor:
+        return average.add_(0.05 * (1 / 3 - average))
+
+    assert told(towards_a_third, torch.zeros(()), times=600) == []
+
+
 @pytest.mark.parametrize(
     ("count", "start"),
     [

@@ -19,7 +19,8 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.places import Place, locate, stack
+from autograd_doctor.reading.remainders import hangs_on_a_remainder
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -80,7 +81,7 @@ class KeptCopies(Instrument):
         self._parameters = parameters
         self._optimizers = optimizers
         self._copies: dict[int, _Copy | None] = {}
-        self._written: IdentityTable[tuple[int, Place | None]] = IdentityTable()
+        self._written: IdentityTable[tuple[int, tuple[Place, ...]]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.LIGHT)
@@ -90,32 +91,36 @@ class KeptCopies(Instrument):
     def finish(self) -> None:
         for module, copy in self._copies.items():
             if copy is not None and copy.changes and not self._learns(copy):
+                places = self._written_at(copy)
                 self.emit(
                     CopyKept(
                         step=self._course.steps,
                         module=module,
                         location=locate(copy.where),
-                        written_at=locate(self._written_at(copy)),
+                        written_at=locate(places[-1]) if places else None,
                         changes=copy.changes,
                         longest=copy.longest,
                         changed=copy.changed,
                         seen=copy.seen,
                         calls=copy.calls,
+                        by_remainder=hangs_on_a_remainder(places, copy.where),
                     )
                 )
 
     def _loaded(self, load: StateLoad) -> None:
+        where = stack()
         for _, parameter in parameters_in(load.module):
-            self._written.put(parameter, (self._course.steps, place()))
+            self._written.put(parameter, (self._course.steps, where))
 
     def _parameter_written(self, written: Recorded) -> None:
-        self._written.put(written.output, (self._course.steps, written.made.place))
+        self._written.put(written.output, (self._course.steps, stack()))
 
-    def _written_at(self, copy: _Copy) -> Place | None:
-        """The line that was the last that was seen to write to it. What was loaded once, before all, is none."""
+    def _written_at(self, copy: _Copy) -> tuple[Place, ...]:
+        """The line that was the last that was seen to write to it, behind the calls that led there. What was loaded
+        once, before all, is none."""
         found = [self._written.get(parameter) for parameter in _living(copy.parameters)]
-        step, where = max((each for each in found if each is not None), key=itemgetter(0), default=(0, None))
-        return where if step > 0 else None
+        step, where = max((each for each in found if each is not None), key=itemgetter(0), default=(0, ()))
+        return where if step > 0 else ()
 
     def _root_began(self, began: RootBegan) -> None:
         if began.module not in self._copies:

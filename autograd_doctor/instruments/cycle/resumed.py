@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -27,6 +28,13 @@ _NESTING = 3
 """Levels of a checkpoint: a list of the states of several schedulers in a dict of dicts."""
 _MOST_ENTRIES = 64
 _MOST_FILES = 8
+_FUNCTIONS = "lr_lambdas"
+"""The attribute of schedulers that go by functions of the program, which are not saved."""
+_COUNTS = frozenset({
+    *("T_cur", "T_i", "base_lrs", "best", "cooldown_counter", "last_epoch", "num_bad_epochs", "optimizer", "verbose"),
+})  # fmt: skip
+"""Attributes of torch's schedulers that tell how far they have come, or of which optimizer."""
+_PLAIN = frozenset({bool, float, int, str, Counter})
 
 
 class _Schedule(NamedTuple):
@@ -34,14 +42,17 @@ class _Schedule(NamedTuple):
 
     name: str
     steps: int
+    settings: dict[str, Any]
 
 
 class _Restored(NamedTuple):
-    """An optimizer that has taken a state. first_rates: those with which its schedule had begun, by the file."""
+    """An optimizer that has taken a state. schedules: all in the file. first_rates: those with which its schedule had
+    begun, by the file; rates: those that it had come to."""
 
-    schedule: _Schedule
+    schedules: list[_Schedule]
     place: Place | None
     first_rates: list[Any]
+    rates: list[float | None]
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +67,8 @@ class Resumed(Instrument):
     """Looks at the first step of an optimizer after it got its state from a file in which there is a schedule's, too.
 
     Whichever way the program sets its scheduler on: what counts is how many steps that has taken by then. Where the
-    program has put other rates in the place of those that the schedule in the file began with, it begins a new one.
+    program has put other rates in the place of those that the schedule in the file began with, or in that of the newest
+    before it makes its scheduler, it begins a new one. So it does with one of another kind, or with other settings.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ScheduleLeftBehind,)
@@ -76,46 +88,61 @@ class Resumed(Instrument):
 
     def _read(self, result: Any) -> None:
         parts = list(_parts("", result, _NESTING))
-        schedules = [_Schedule(name, int(state["last_epoch"])) for name, state in parts if _is_schedule(state)]
+        schedules = [
+            _Schedule(name, int(state["last_epoch"]), _settings(state)) for name, state in parts if _is_schedule(state)
+        ]
         if schedules:
             self._files = [*self._files, _File({id(part) for _, part in parts}, schedules)][-_MOST_FILES:]
 
     def _optimizer_restored(self, load: OptimizerLoad) -> None:
         file = next((file for file in reversed(self._files) if id(load.state) in file.parts), None)
         if file is not None:
-            schedule = min(file.schedules, key=lambda each: each.steps)
-            self._restored.put(load.optimizer, _Restored(schedule, place(), _first_rates(load.optimizer)))
+            optimizer = load.optimizer
+            restored = _Restored(file.schedules, place(), _first_rates(optimizer), _rates(optimizer))
+            self._restored.put(load.optimizer, restored)
             self.listen(self._site.signals.steps.began, self._step_began)
 
     def _scheduler_began(self, call: ScheduleCall) -> None:
         if call.constructing:
             self._schedulers.put(call.scheduler, place())
+            optimizer = optimizer_of(call.scheduler)
+            restored = self._restored.get(optimizer) if optimizer is not None else None
+            if optimizer is not None and restored is not None and restored.rates != _rates(optimizer):
+                self._done_with(optimizer)
 
     def _step_began(self, call: StepCall) -> None:
         found = self._restored.get(call.optimizer)
         if found is None:
             return
-        self._restored.discard(call.optimizer)
-        if not self._restored:
-            self.unlisten(self._site.signals.steps.began, self._step_began)
+        self._done_with(call.optimizer)
         self._files.clear()
-        schedule, loaded_at, first_rates = found
-        if _first_rates(call.optimizer) != first_rates:
+        if _first_rates(call.optimizer) != found.first_rates:
             return
         mine = [(each, where) for each, where in self._schedulers.items() if optimizer_of(each) is call.optimizer]
-        if mine and schedule.steps > 0 and all(_steps(scheduler) == 0 for scheduler, _ in mine):
-            self._tell(call.optimizer, schedule, loaded_at, mine[-1][1])
+        left = [each for each in found.schedules if any(_is_alike(each, scheduler) for scheduler, _ in mine)]
+        schedule = min(left, key=lambda each: each.steps, default=None)
+        if schedule is not None and schedule.steps > 0 and all(_steps(scheduler) == 0 for scheduler, _ in mine):
+            scheduler, made_at = mine[-1]
+            self._tell(call.optimizer, schedule, found.place, made_at, level=_is_level(scheduler, found.rates))
 
-    def _tell(self, optimizer: Optimizer, schedule: _Schedule, loaded_at: Place | None, made_at: Place | None) -> None:
+    def _done_with(self, optimizer: Optimizer) -> None:
+        self._restored.discard(optimizer)
+        if not self._restored:
+            self.unlisten(self._site.signals.steps.began, self._step_began)
+
+    def _tell(
+        self, optimizer: Optimizer, schedule: _Schedule, loaded_at: Place | None, made_at: Place | None, *, level: bool
+    ) -> None:
         self.emit(
             ScheduleLeftBehind(
                 step=self._course.steps,
                 optimizer=self._optimizers.number(optimizer),
                 entry=schedule.name,
                 steps=schedule.steps,
-                learning_rates=[learning_rate(group) for group in optimizer.param_groups],
+                learning_rates=_rates(optimizer),
                 loaded_at=locate(loaded_at),
                 made_at=locate(made_at),
+                level=level,
             )
         )
 
@@ -132,6 +159,43 @@ def _parts(name: str, value: Any, nesting: int) -> Iterator[tuple[str, Any]]:
 
 def _first_rates(optimizer: Optimizer) -> list[Any]:
     return [group.get("initial_lr") for group in optimizer.param_groups]
+
+
+def _rates(optimizer: Optimizer) -> list[float | None]:
+    return [learning_rate(group) for group in optimizer.param_groups]
+
+
+def _is_level(scheduler: LRScheduler, rates: list[float | None]) -> bool:
+    """Whether a scheduler that goes by functions has set these rates as its first."""
+    state = attributes(scheduler)
+    first = state.get("_last_lr")
+    return (
+        _FUNCTIONS in state
+        and isinstance(first, list)
+        and all(type(each) is float for each in first)
+        and first == rates
+    )
+
+
+def _settings(state: dict[str, Any]) -> dict[str, Any]:
+    """What makes a schedule the one that it is: entries that have public names and do not count its steps."""
+    return {
+        name: value for name, value in state.items() if type(name) is str and name[0] != "_" and name not in _COUNTS
+    }
+
+
+def _is_alike(schedule: _Schedule, scheduler: LRScheduler) -> bool:
+    """Whether a scheduler has the settings of one in a file, as far as these are plain: a class of the program's own
+    may count in any of them."""
+    mine, theirs = _settings(attributes(scheduler)), schedule.settings
+    if mine.keys() != theirs.keys():
+        return False
+    is_torch = type(scheduler).__module__ == LRScheduler.__module__
+    return not is_torch or all(mine[name] == theirs[name] for name in mine if _is_plain(mine[name], theirs[name]))
+
+
+def _is_plain(mine: Any, theirs: Any) -> bool:
+    return type(mine) in _PLAIN and type(theirs) in _PLAIN
 
 
 def _is_schedule(state: Any) -> bool:

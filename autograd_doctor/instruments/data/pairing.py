@@ -215,8 +215,10 @@ class Pairing(Instrument):
     def _own(self, target: torch.Tensor, goals: set[_Taken]) -> set[_Taken]:
         """Those of the targets' rows that are no look-ups, as tables have them of states: what goes by the rows of
         which a prediction is in the target as well belongs to that."""
-        is_predicted = self._is_predicted(target)
-        return {goal for goal in goals if not (is_predicted and goal.order in self._predicted)}
+        looked_up = (
+            set(self._predicted) - {taken.order for taken in self._inputs} if self._is_predicted(target) else set()
+        )
+        return {goal for goal in goals if goal.order not in looked_up}
 
     def _is_predicted(self, target: torch.Tensor) -> bool:
         """Whether values of parameters flow into it, be it by what they chose."""

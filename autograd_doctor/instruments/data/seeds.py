@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -55,6 +56,8 @@ class Seeds(Instrument):
         super().__init__(site)
         self._course = course
         self._lines: dict[tuple[Generator, tuple[Place, ...]], _Line] = {}
+        self._times: Counter[tuple[Generator, tuple[Place, ...], str]] = Counter()
+        """How often a line, called by another one, set each seed."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.seeds.given, self._given)
@@ -70,6 +73,8 @@ class Seeds(Instrument):
         line = self._lines.get((call.generator, where))
         if call.seed is None or (line is None and len(self._lines) == _MOST_LINES):
             return
+        if len(self._times) < _MOST_LINES or (call.generator, where, seed) in self._times:
+            self._times[call.generator, where, seed] += 1
         if line is None or line.seed != seed or step > line.step + 1:
             line = _Line(call.generator, where, seed, step, step)
             self._lines[call.generator, where] = line
@@ -106,6 +111,20 @@ class Seeds(Instrument):
                 steps=line.steps,
                 times=line.times,
                 in_closures=line.in_closures,
+                others=self._set_elsewhere(line),
                 repeated=line.repeated,
             )
+        )
+
+    def _set_elsewhere(self, line: _Line) -> int:
+        return max(
+            (
+                times
+                for (generator, places, seed), times in self._times.items()
+                if generator == line.generator
+                and places[-1:] == line.places[-1:]
+                and places[0] != line.places[0]
+                and seed != line.seed
+            ),
+            default=0,
         )

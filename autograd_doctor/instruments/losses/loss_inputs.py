@@ -280,4 +280,6 @@ def _with_values(operand: LossOperand, values: Values) -> LossOperand:
         sums_over_softmax=list(values.sums_over),
         binary=values.binary,
         outside=values.outside,
+        mirrored=values.mirrored,
+        reach=values.reach,
     )

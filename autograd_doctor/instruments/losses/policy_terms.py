@@ -66,7 +66,8 @@ class _Held(NamedTuple):
     """What of a policy is in a tensor.
 
     score: a log-probability or a ratio, weighted by nothing yet; compared: another was subtracted from it; drawn: it is
-    that of what the program drew in this step, or a ratio. weights: of scores in it; scored: there are such.
+    that of what the program drew in this step, or a ratio. weights: of scores in it; scored: there are such. own:
+    nothing is left of the value of a score but its gradient.
     """
 
     entropies: frozenset[_Entropy] = frozenset()
@@ -75,6 +76,7 @@ class _Held(NamedTuple):
     drawn: bool = False
     scored: bool = False
     weights: frozenset[_Weight] = frozenset()
+    own: bool = False
 
     def __or__(self, other: _Held) -> _Held:
         return _Held(
@@ -84,6 +86,7 @@ class _Held(NamedTuple):
             self.drawn or other.drawn,
             self.scored or other.scored,
             self.weights | other.weights,
+            self.own or other.own,
         )
 
     def turned(self) -> _Held:
@@ -206,8 +209,14 @@ class PolicyTerms(Instrument):
         return False
 
     def _multiplied(self, operation: Operation, tensors: Sequence[torch.Tensor]) -> _Held:
-        """A score becomes a term of the loss; anything else goes on if it is scaled by a number or by data."""
+        """A score becomes a term of the loss; anything else goes on if it is scaled by a number or by data.
+
+        What is multiplied by `exp(x - x.detach())`, which is 1, is an expectation with all of its derivatives, and may
+        hold log-probabilities that have a graph of their own.
+        """
         live = [tensor for tensor in tensors if has_graph(tensor)]
+        if any((held := self._held.get(tensor)) is not None and held.own for tensor in live):
+            return _NOTHING
         scores = [tensor for tensor in live if (held := self._held.get(tensor)) is not None and held.score]
         if len(scores) == 1 and any(tensor.numel() > 1 for tensor in tensors if tensor is not scores[0]):
             return self._weighted(operation, scores[0], [each for each in live if each is not scores[0]])
@@ -277,7 +286,7 @@ def _summed(name: str, args: Sequence[Any], known: Sequence[_Held]) -> _Held:
     """Of a difference, the second part turns round: which one that is, tells its place among the operands."""
     signed = list(known)
     if name in DIFFERENCES and _is_own_value(args):
-        return _NOTHING
+        return _Held(own=True)
     if name in DIFFERENCES and len(known) > 1:
         signed = [each._replace(compared=True) if each.score else each for each in signed]
     if name in DIFFERENCES and name not in REVERSED:

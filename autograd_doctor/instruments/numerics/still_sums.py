@@ -23,14 +23,20 @@ from autograd_doctor.signals.operations import Operation
 
 _MOST_PLACES = 64
 _MOST_STEPS = 4
+_FADED = 1e-3
+"""Of the largest that a line has added: what is smaller fades away, as the steps of an average that has converged."""
 
 
 @dataclass(slots=True)
 class _Sum:
-    """What a line counts up. results: the newest; told: the steps for which it was said to stand still."""
+    """What a line counts up.
+
+    results: the newest; told: the steps for which it was said to stand still; largest: of what was added so far.
+    """
 
     results: IdentityTable[None] = field(default_factory=IdentityTable)
     told: set[int] = field(default_factory=set)
+    largest: float = 0.0
 
 
 class StillSums(Instrument):
@@ -61,8 +67,15 @@ class StillSums(Instrument):
         if not goes_on or step in known.told or len(known.told) >= _MOST_STEPS:
             return
         added = _number(next((each for each in operation.args if each not in known.results), None))
+        if not added or not math.isfinite(added):
+            return
+        known.largest = max(known.largest, abs(added))
         total = at_home(result)
-        if added and math.isfinite(added) and bool((total + added == total).all()) and bool(total.isfinite().all()):
+        if (
+            abs(added) > _FADED * known.largest
+            and bool((total + added == total).all())
+            and bool(total.isfinite().all())
+        ):
             known.told.add(step)
             self.emit(
                 SumStoodStill(

@@ -40,9 +40,11 @@ def _finding(trace: Trace, event: CopyKept) -> Finding:
         f"until step {event.changed}, and none in the {since} since then, although it is still called",
         subject=name,
         location=location,
-        confidence="medium",
+        severity=None if event.by_remainder else "info",
+        confidence="medium" if event.by_remainder else "low",
+        notes=() if event.by_remainder else ("if a second phase is to keep the copy as it is, this is right",),
         help="check the condition that copies the weights: a counter that goes up by more than 1 may never be a "
-        "multiple again; if the copy should stay as it is from here on, ignore this",
+        "multiple again",
         evidence={
             "updates": event.changes,
             "longest_pause": event.longest,
@@ -132,12 +134,15 @@ RULE = Rule(
     severity="warning",
     title="a copy of the model is no longer updated",
     observes="The steps in which a model that no optimizer holds was called, and those between which its weights "
-    "changed: at least four times, and then not for eight times the longest pause.",
+    "changed: at least four times, and then not for eight times the longest pause. And whether a remainder "
+    "decides if they change, as of a count.",
     why="A target network, a teacher or an old policy that falls ever further behind gives the targets of an outdated "
     "model.",
     fix="Count what the copy follows, such as updates, and compare with `>=`; reset the count at each copy.",
     fine="Teachers that never change, copies of a model that is not trained meanwhile, copies that are not called any "
-    "more, opponents that change at irregular times, and pauses that are long from the start.",
+    "more, opponents that change at irregular times, and pauses that are long from the start. Where no remainder "
+    "decides whether it is updated, as of a count, or an order of two values does as well, as in `step < warmup`, a "
+    "phase may have ended: an `info`.",
     needs=(CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen),
     examine=examine,
     bad=(bad,),

@@ -21,9 +21,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield RULE.finding(
             f"{called(trace, event.optimizer)} got its state from a file in which {entry} holds a schedule after "
             f"{plural(event.steps, 'step')}; it went on with a new schedule that had taken none"
-            + (f", at a rate of {rates}" if rates else ""),
+            + (f", at a rate of {rates}" if rates else "")
+            + (", as the file has it" if event.level else ""),
             subject=trace.optimizer_name(event.optimizer),
             location=event.loaded_at or event.made_at,
+            severity="info" if event.level else None,
+            confidence="low" if event.level else "high",
+            notes=("a schedule of another shape may be meant: no file keeps its function",) if event.level else (),
             help="load the state of the scheduler as well: `scheduler.load_state_dict(checkpoint["
             f"{event.entry or 'scheduler'!r}])`",
             evidence={"steps_in_the_file": event.steps, "steps_now": 0},
@@ -140,8 +144,9 @@ RULE = Rule(
     why="The rate jumps back to where it began, through the warm-up or from the top: this disturbs weights that had "
     "settled, and the schedule ends late or never.",
     fix="Load the state of the scheduler together with that of the optimizer, or begin with `last_epoch`.",
-    fine="New schedules for weights alone, files that hold no schedule, and a new schedule from another rate that the "
-    "program has set after the load, as where a model is trained on.",
+    fine="New schedules for weights alone, files that hold no schedule, a new schedule of another class or with other "
+    "settings, and one from a rate that the program has set after the load, as where a model is trained on. A schedule "
+    "by a function, whose first rate is that of the file, is an `info`.",
     needs=(OptimizerBuilt, OptimizerStepped, ScheduleLeftBehind),
     examine=examine,
     bad=(bad,),

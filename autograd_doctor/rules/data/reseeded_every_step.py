@@ -11,6 +11,9 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import elsewhere
 from autograd_doctor.wording import plural
 
+_AGAIN = 2
+"""Times that another line gives a function another seed, so that seeds are what it is called with."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest: dict[tuple[object, ...], SeedRepeated] = {}
@@ -51,18 +54,28 @@ def _finding(events: list[SeedRepeated]) -> Finding:
     """Of several generators that a function seeds, torch's is the one to name.
 
     A function that sets several seeds, or is called from elsewhere as well, is there to set seeds: what is wrong is to
-    call it there.
+    call it there. One that is given a seed of its own by another line, again and again, may draw the same for each of
+    its callers on purpose, as the scenarios on which all candidates are compared.
     """
     event = max(events, key=lambda each: (each.generator == "torch", each.repeated))
     generators = " and ".join(sorted({each.generator for each in events}, key=lambda name: name != event.generator))
     by_helper = event.called_from is not None and (event.shared or len(events) > 1)
     helper = (Related("sets the seed", event.location),) if by_helper and event.location is not None else ()
+    is_given = all(each.others >= _AGAIN for each in events)
     return RULE.finding(
         f"{generators} got the seed {event.seed} anew in each of {plural(event.steps, 'step')}, and "
         f"{event.repeated} of these left the generator just where the step before had left it: all that was drawn in "
         "them was the same",
         subject="seed",
         location=event.called_from if by_helper else event.location,
+        severity="info" if is_given else None,
+        confidence="low" if is_given else "high",
+        notes=(
+            "another line has this function set another seed, again and again: if each is to draw the same scenarios "
+            "every time, it is right",
+        )
+        if is_given
+        else (),
         help="set the seed once, before training; to repeat only some draws, give these a generator of their own",
         evidence={
             "seed": event.seed,
@@ -308,7 +321,8 @@ RULE = Rule(
     fine="Seeds that are set once per run, fold or worker, or for an order that each epoch draws before its first "
     "step, another seed in each epoch, another seed in each step, a generator that is put back afterwards, orders and "
     "subsets that are fixed by a seed, steps that draw nothing, and closures which an optimizer calls several times in "
-    "a step: what it compares there must differ in the weights alone.",
+    "a step: what it compares there must differ in the weights alone. Where another line "
+    "has the same function set another seed, again and again, the scenarios may be meant to be the same: an `info`.",
     folds=("AD701",),
     needs=(DrawsRepeated, SeedRepeated, SeedReturned),
     examine=examine,

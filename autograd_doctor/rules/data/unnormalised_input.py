@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import hypot
 
 from autograd_doctor.events.data import FirstLayerFed, InputScaleTurned
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -14,7 +15,7 @@ from autograd_doctor.wording import plural, shape
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     told = set()
-    for event in trace.of(FirstLayerFed):
+    for event in trace.of(FirstLayerFed) if not _goes_by_curvature(trace) else ():
         if hypot(event.mean, event.deviation) > tunables["scale"] and event.location not in told:
             told.add(event.location)
             yield _finding(event)
@@ -23,6 +24,21 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if max(factor, 1 / factor) >= tunables["factor"] and turned.location not in told:
             told.add(turned.location)
             yield _turned(turned, factor)
+
+
+def _goes_by_curvature(trace: Trace) -> bool:
+    """Whether the program takes its steps itself, and most of them by second derivatives of its loss, as Newton's
+    method does: that solves for what each feature needs, whatever its scale."""
+    steps = trace.steps
+    known = trace.backwards
+    curved = {
+        event.step
+        for event in trace.of(BackwardRan)
+        for earlier in (known[each] for each in event.reused if each in known)
+        if earlier.create_graph and not set(earlier.reached).isdisjoint(event.reached)
+    }
+    by_hand = all(step.optimizer is None for step in steps)
+    return bool(steps) and by_hand and 2 * sum(step.step in curved for step in steps) > len(steps)
 
 
 def _finding(event: FirstLayerFed) -> Finding:
@@ -174,9 +190,10 @@ RULE = Rule(
     "it stable is too small for the rest.",
     fix="Standardise the features with the numbers of the training data, or put a normalisation layer first.",
     fine="Indices of embeddings, a normalisation directly before or after the first layer, single large features, and "
-    "data whose scale changes little by little, or from batch to batch.",
+    "data whose scale changes little by little, or from batch to batch. Steps that the program takes itself by second "
+    "derivatives, as in Newton's method.",
     folds=("AD408", "AD410", "AD606"),
-    needs=(FirstLayerFed, InputScaleTurned),
+    needs=(BackwardRan, FirstLayerFed, InputScaleTurned, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_columns),
     good=(good, good_normalisation_inside, good_indices_and_one_large_feature),

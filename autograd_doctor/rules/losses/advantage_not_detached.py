@@ -139,8 +139,8 @@ RULE = Rule(
     why="The gradient of what a policy expects is that of the log-probability times a number. Through the weight the "
     "loss pulls the values that were estimated to where it is low, which is not where they are right.",
     fix="Detach the advantage in the loss of the policy.",
-    fine="Gradients of the weight that no step uses, single numbers such as a temperature that learns, and likelihoods "
-    "of data.",
+    fine="Gradients of the weight that no step uses, single numbers such as a temperature that learns, likelihoods "
+    "of data, and costs that are multiplied by `exp(x - x.detach())`, which may themselves hold log-probabilities.",
     needs=(BackwardRan, OptimizerStepped, WeightLearns),
     examine=examine,
     bad=(bad,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import fmean
 
 from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.events.steps import BackwardRan
@@ -27,7 +28,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         return _is_excluded(event, tunables["share"], tunables["beyond"])
 
     for events in faulty_losses(trace, *SQUARED, where=where, blamed=lambda event: event.prediction.shaping):
-        yield _finding(events)
+        yield _finding(events, noise=_is_noise(events, tunables["mirrored"], tunables["reach"]))
 
     def shares(event: LossComputed) -> bool:
         return _has_too_much_to_share(event, tunables["sum"])
@@ -65,7 +66,16 @@ def _is_excluded(event: LossComputed, share: float, beyond: float) -> bool:
     return under or (ceiling is not None and high > ceiling + beyond * width)
 
 
-def _finding(events: list[LossComputed]) -> Finding:
+def _is_noise(events: list[LossComputed], mirrored: float, reach: float) -> bool:
+    """Whether what cannot be reached lies about the limit as noise does: as much on its other side, others far off.
+
+    On the whole: a batch alone has few values near the limit.
+    """
+    targets = [event.target for event in events]
+    return fmean(each.mirrored for each in targets) >= mirrored and fmean(each.reach for each in targets) >= reach
+
+
+def _finding(events: list[LossComputed], *, noise: bool) -> Finding:
     first = events[0]
     shaping, target = first.prediction.shaping, first.target
     assert shaping is not None
@@ -78,6 +88,11 @@ def _finding(events: list[LossComputed]) -> Finding:
         f"{value_range(target.facts)}",
         subject=first.prediction.facts.name,
         location=place,
+        severity="info" if noise else None,
+        confidence="low" if noise else "high",
+        notes=("about as many lie as near on the other side: if it is noise about the limit, it is right",)
+        if noise
+        else (),
         help="leave out the last activation, or scale the targets to the range that it gives",
         evidence={
             "activation": shaping.operation,
@@ -213,7 +228,8 @@ RULE = Rule(
     "gradient goes to zero, and the loss keeps what is left of the distance.",
     fix="End with a linear layer, or scale the targets into the range of the activation and the output back.",
     fine="Targets that the model itself gave, such as actions that were drawn, activations that are scaled or shifted "
-    "behind, and targets a little beyond, as noise puts them.",
+    "behind, and targets a little beyond, as noise puts them. Where as many lie as near on the other side of the only "
+    "limit, and others much further, it is an `info`: noise about quantities that are never negative.",
     needs=(BackwardRan, LossComputed),
     examine=examine,
     bad=(bad, bad_rectified, bad_labels_that_hold_together),
@@ -226,6 +242,16 @@ RULE = Rule(
             0.1,
             "how far out of reach the furthest target must be, relative to the range",
             "chosen: what is nearer is nearly reached",
+        ),
+        "mirrored": Tunable(
+            0.7,
+            "fewest targets near the limit that can be reached, for each that cannot, so that they may be noise",
+            "arithmetic: 1 for noise about the limit, and 0.6 or less for skewed data that were standardised",
+        ),
+        "reach": Tunable(
+            1.5,
+            "how many times further off those that can be reached must be, so that the others may be noise",
+            "arithmetic: 1 for data that are spread evenly about the limit",
         ),
         "sum": Tunable(
             1.5,

@@ -151,8 +151,8 @@ RULE = Rule(
     fix="Normalise the inputs, initialise with smaller weights, or divide scores by the square root of the vector "
     "length.",
     fine="Gates that start closed or open saturate at one side only; outputs that become certain late in training "
-    "were not saturated from the start; an input that is scaled up by a constant right before, as by a small "
-    "temperature, is intended.",
+    "were not saturated from the start; an input that is scaled up by a single number right before, as by a small "
+    "temperature, is intended, be it a constant or learned.",
     needs=(SaturationMeasured,),
     examine=examine,
     bad=(bad, bad_attention),

@@ -85,7 +85,8 @@ RULE = Rule(
     why="A counter that no longer counts freezes warm-ups, averages and schedules; a sum of losses is too small from "
     "then on. No error is raised.",
     fix="Count with integers, and sum in a dtype with more precision.",
-    fine="Small constants that keep a divisor from 0.",
+    fine="Small constants that keep a divisor from 0, and what fades away by itself, as the steps of an average that "
+    "has converged.",
     needs=(SumStoodStill,),
     examine=examine,
     bad=(bad,),

@@ -539,7 +539,7 @@ def clip_late(i: int) -> list[Event]:
         (lambda i: [ran(i), clip(i, parameters=[]), stepped(i, use(i))], "empty list"),
         (lambda i: [ran(i), clip(i, parameters=[8], missing=[8]), stepped(i, use(i))], "ever had a gradient"),
         (
-            lambda i: [ran(i, wrote=[W, 8]), clip(i, parameters=[8], fresh=[8]), stepped(i, use(i))],
+            lambda i: [ran(i, wrote=[W, 8], reached=[W, 8]), clip(i, parameters=[8], fresh=[8]), stepped(i, use(i))],
             "no optimizer steps",
         ),
     ],

@@ -13,9 +13,11 @@ import autograd_doctor.runner.entry
 import autograd_doctor.runner.run
 import tests.harness
 from autograd_doctor.instruments.session import all_instruments, needed_for
+from autograd_doctor.reading.places import own_modules
 from autograd_doctor.runner.started import versions
 
 versions()
+list(own_modules())
 needed_for(event.__name__ for kind in all_instruments() for event in kind.emits)
 get_testing_overrides()
 gc.collect()

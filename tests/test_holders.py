@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from torch import nn
 
-from autograd_doctor.reading.holders import Found, Holder, Holders, own_modules
+from autograd_doctor.reading.holders import Found, Holder, Holders
+from autograd_doctor.reading.places import own_modules
 
 
 class Thing:

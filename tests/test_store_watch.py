@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from autograd_doctor.reading import store_watch
-from autograd_doctor.reading.holders import Holders, own_modules
+from autograd_doctor.reading.holders import Holders
+from autograd_doctor.reading.places import own_modules
 from autograd_doctor.reading.store_watch import Store, StoreWatch
 from autograd_doctor.signals.guard import Guard
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
@@ -39,4 +40,5 @@ def candidates(case: Case) -> list[Candidate]:
 def _all(case: Case) -> Iterator[Candidate]:
     for fixer in all_fixers():
         if case.finding.code in fixer.codes:
-            yield from fixer.candidates(case)
+            for candidate in fixer.candidates(case):
+                yield replace(candidate, same_loss=fixer.same_loss)

@@ -37,7 +37,7 @@ def _not_again(case: Case, here: Source, assign: cst.Assign) -> Iterator[Candida
     is_same = here.code(other.targets[0].target) == name and here.is_known(assign.targets[0].target, other)
     if is_same and here.home(here.unit(assign)) is here.home(here.unit(other)):
         said = f"leave `{name}` as it is, with the state that was loaded: do not build it again"
-        yield case.candidate(said, Editing(here).remove(here.unit(assign)), same_loss=True)
+        yield case.candidate(said, Editing(here).remove(here.unit(assign)))
 
 
 def _before_loops(case: Case, here: Source, assign: cst.Assign) -> Iterator[Candidate]:
@@ -51,9 +51,7 @@ def _before_loops(case: Case, here: Source, assign: cst.Assign) -> Iterator[Cand
         loop = here.loop(loop)
     name = here.code(assign.targets[0].target)
     for each in _widest_first(case, loops):
-        yield case.candidate(
-            f"build `{name}` once, before the loop", Editing(here).move(unit, before=each), same_loss=True
-        )
+        yield case.candidate(f"build `{name}` once, before the loop", Editing(here).move(unit, before=each))
 
 
 def _widest_first(case: Case, loops: list[Loop]) -> list[Loop]:
@@ -85,7 +83,7 @@ def _by_the_caller(case: Case, here: Source, assign: cst.Assign) -> Iterator[Can
     for each in _widest_first(case, loops):
         editing = Editing(here).remove(unit).take(function, target.value).give(call, target.value, target.value)
         said = f"build `{target.value}` once, before the loop, and give it to `{function.name.value}`"
-        yield case.candidate(said, editing.before(each, code), same_loss=True)
+        yield case.candidate(said, editing.before(each, code))
 
 
 def _only_call(here: Source, function: cst.FunctionDef) -> cst.Call | None:
@@ -120,4 +118,4 @@ def _is_scheduled(case: Case) -> bool:
     return any(event.optimizer in builds for event in case.trace.of(SchedulerStepped))
 
 
-FIXER = Fixer(codes=("AD109",), candidates=candidates)
+FIXER = Fixer(codes=("AD109",), candidates=candidates, same_loss=True)

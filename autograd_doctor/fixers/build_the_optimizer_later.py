@@ -29,7 +29,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     editing = Editing(here)
     for each in (*_made_for(here, call, line), line, *(each for each in following[:behind] if each in moved)):
         editing.move(each, after=last)
-    yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing, same_loss=True)
+    yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing)
 
 
 def _until_used(case: Case, source: Source, line: Statement) -> tuple[list[Statement], list[Statement]]:
@@ -80,4 +80,4 @@ def _holds(case: Case, source: Source, statement: Statement, place: Place) -> bo
     return case.source(place) is source and source.holds(statement, place)
 
 
-FIXER = Fixer(codes=("AD204", "AD205"), candidates=candidates)
+FIXER = Fixer(codes=("AD204", "AD205"), candidates=candidates, same_loss=True)

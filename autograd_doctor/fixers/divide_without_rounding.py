@@ -26,7 +26,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     if len(rounded) == 1:
         code = f"{here.code(rounded[0].left)} / {here.code(rounded[0].right)}"
         said = f"divide without rounding down: `{code}` instead of `{here.code(rounded[0])}`"
-        yield case.candidate(said, Editing(here).replace(rounded[0], code), same_loss=True)
+        yield case.candidate(said, Editing(here).replace(rounded[0], code))
 
 
 def _divisions(here: Source, inside: cst.CSTNode) -> Iterator[cst.BinaryOperation]:
@@ -35,4 +35,4 @@ def _divisions(here: Source, inside: cst.CSTNode) -> Iterator[cst.BinaryOperatio
             yield each
 
 
-FIXER = Fixer(codes=("AD110",), candidates=candidates)
+FIXER = Fixer(codes=("AD110",), candidates=candidates, same_loss=True)

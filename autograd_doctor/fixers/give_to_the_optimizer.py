@@ -31,7 +31,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         return
     told = ", ".join(f"`{each.removeprefix('*')}`" for each in lacked)
     changed = Editing(here).replace(given.value, _more(here, given.value, lacked))
-    yield case.candidate(f"give the optimizer {told}, too", changed, same_loss=True)
+    yield case.candidate(f"give the optimizer {told}, too", changed)
 
 
 def _lacked(case: Case, names: Iterable[str]) -> list[str]:
@@ -72,4 +72,4 @@ def _more(source: Source, given: cst.BaseExpression, lacked: list[str]) -> str:
     return source.code(given.with_changes(elements=[*given.elements, *added]))
 
 
-FIXER = Fixer(codes=("AD204",), candidates=candidates)
+FIXER = Fixer(codes=("AD204",), candidates=candidates, same_loss=True)

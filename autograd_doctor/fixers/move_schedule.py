@@ -41,12 +41,12 @@ def _behind(case: Case, here: Source, unit: Statement, said: str) -> Iterator[Ca
     if target is not None:
         if here.span(target) > here.span(unit) and here.is_movable(unit, target):
             what = f"move {said} after the optimizer's step"
-            yield case.candidate(what, Editing(here).move(unit, after=target), same_loss=True)
+            yield case.candidate(what, Editing(here).move(unit, after=target))
     elif loop is not None and here.home(unit) is loop.body and not _leaves_early(here, loop):
         (*_, last) = here.block(unit)
         if last is not unit and here.is_movable(unit, last):
             what = f"move {said} to the end of the loop"
-            yield case.candidate(what, Editing(here).move(unit, after=last), same_loss=True)
+            yield case.candidate(what, Editing(here).move(unit, after=last))
 
 
 def _leaves_early(here: Source, loop: Loop) -> bool:
@@ -64,7 +64,7 @@ def _once_per_epoch(case: Case, here: Source, unit: Statement, said: str) -> Ite
     if _tests(here, unit, loop) is not None and not here.depends(unit, here.bound(loop)):
         what = f"move {said} behind the loop, so that it runs once per epoch"
         editing = Editing(here).remove(here.whole(unit, cst.If)).after(loop, code)
-        yield case.candidate(what, editing, same_loss=True)
+        yield case.candidate(what, editing)
 
 
 def _runs_again(case: Case, here: Source, loop: Loop) -> bool:
@@ -100,7 +100,7 @@ def _with_each_step(case: Case, here: Source, unit: Statement, said: str) -> Ite
     around = here.beside(step, unit) if step is not None else None
     if step is not None and isinstance(around, cst.For | cst.While | cst.If) and here.is_movable(unit, step):
         what = f"move {said} after each step of the optimizer"
-        yield case.candidate(what, Editing(here).move(unit, after=step), same_loss=True)
+        yield case.candidate(what, Editing(here).move(unit, after=step))
 
 
 def _over_the_other(case: Case) -> Iterator[Candidate]:
@@ -124,10 +124,10 @@ def _over_the_other(case: Case) -> Iterator[Candidate]:
     name, given = here.code(assign.targets[0].target), schedule.args[0].value
     if here.code(given) == name and here.is_movable(built, optimizer):
         said = f"build the scheduler behind `{name}`, which it is to drive"
-        yield case.candidate(said, Editing(here).move(built, after=optimizer), same_loss=True)
+        yield case.candidate(said, Editing(here).move(built, after=optimizer))
     elif here.span(built) > here.span(optimizer) and here.is_known(assign.targets[0].target, built):
         said = f"build the scheduler over `{name}`"
-        yield case.candidate(said, Editing(here).replace(given, name), same_loss=True)
+        yield case.candidate(said, Editing(here).replace(given, name))
 
 
-FIXER = Fixer(codes=("AD108", "AD110", "AD115"), candidates=candidates)
+FIXER = Fixer(codes=("AD108", "AD110", "AD115"), candidates=candidates, same_loss=True)

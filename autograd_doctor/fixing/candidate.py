@@ -22,8 +22,7 @@ class Candidate:
 
     description: the change in words, as a command. keeps: whether all that the program computes must stay the same, to
     the last bit. fewer: whether it takes steps out, so that as many backwards are asked for instead of as many steps.
-    same_loss: whether it alters how the weights are moved and not what the loss is made of, so that the losses of both
-    programs tell which one learns better.
+    same_loss: as its fixer says.
     """
 
     description: str
@@ -55,19 +54,12 @@ class Case:
         """Whether the subject of the finding is a parameter."""
         return any(each.name == self.finding.subject for each in self.trace.of(ParameterSeen))
 
-    def candidate(
-        self,
-        description: str,
-        *changed: Editing,
-        keeps: bool = False,
-        fewer: bool = False,
-        same_loss: bool = False,
-    ) -> Candidate:
+    def candidate(self, description: str, *changed: Editing, keeps: bool = False, fewer: bool = False) -> Candidate:
         """A change of one file, or of several."""
         sources = self.sources
         for editing in changed:
             sources = sources.with_text(editing.path, editing.text())
-        return Candidate(description, sources, keeps, fewer, same_loss)
+        return Candidate(description, sources, keeps, fewer)
 
     def related(self, *words: str) -> Place | None:
         """The place that takes part in the finding under a label with one of these words; the first words win."""
@@ -97,11 +89,13 @@ class Fixer:
     """Knows how to change what findings of some rules are about.
 
     candidates: the changes that may help, best first. They are made from what was observed: the places of the finding,
-    the expressions that stand there, the names that the run has shown.
+    the expressions that stand there, the names that the run has shown. same_loss: whether its changes alter how weights
+    are moved and not what the loss is made of, so that the losses of both programs tell which one learns better.
     """
 
     codes: tuple[str, ...]
     candidates: Callable[[Case], Iterator[Candidate]]
+    same_loss: bool = False
 
 
 def path_of(place: Place, cwd: str) -> str:

@@ -47,9 +47,14 @@ def tells_apart(tensor: torch.Tensor) -> bool:
     if not tensor.is_floating_point() or row_keys(tensor[:1]) is None:
         return False
     rows = tensor.detach()[:_LOOKED_AT].reshape(min(tensor.shape[0], _LOOKED_AT), -1)[:, :_MOST_WORDS]
-    uneven = (rows * 256 != (rows * 256).round()).sum(1)
     different = (rows.sort(1).values.diff(dim=1) != 0).sum(1) + 1
-    return float(((uneven >= _UNEVEN) | (different >= _DIFFERENT)).float().mean()) >= _MOST_OF_THEM
+    return float(((uneven(rows) >= _UNEVEN) | (different >= _DIFFERENT)).float().mean()) >= _MOST_OF_THEM
+
+
+def uneven(rows: torch.Tensor) -> torch.Tensor:
+    """How many numbers of each row, of shape (rows, values), are not round, as measurements are: no multiples of 1/256,
+    which values of pixels are."""
+    return (rows * 256 != (rows * 256).round()).sum(1)
 
 
 def key_of(rows: list[int]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from autograd_doctor.reading.frame_locals import variables
-from autograd_doctor.reading.places import is_own, own_frames
+from autograd_doctor.reading.places import is_of_user, own_frames, own_modules
 from autograd_doctor.reading.store_watch import Store, length
 from autograd_doctor.reading.without_running import attribute, attributes, is_a
 
@@ -227,20 +227,4 @@ def _kind(sequence: Any) -> Any:
 
 def _is_users_object(thing: object) -> bool:
     """Whether this is an instance of a class of the user's program."""
-    return _are_of_user(attributes(sys.modules.get(attribute(type(thing), "__module__", ""))))
-
-
-def _are_of_user(variables: Mapping[str, object]) -> bool:
-    """Whether a module with these variables is the user's. A `__main__` without a file is a notebook's."""
-    path = variables.get("__file__")
-    return is_own(path) if type(path) is str else path is None and variables.get("__name__") == "__main__"
-
-
-def own_modules() -> Iterator[ModuleType]:
-    """The modules of the user's program, among thousands of others."""
-    for module in list(sys.modules.values()):
-        if type(module) is ModuleType:
-            if _are_of_user(module.__dict__):
-                yield module
-        elif is_a(module, ModuleType) and _are_of_user(attributes(module)):
-            yield module
+    return is_of_user(attributes(sys.modules.get(attribute(type(thing), "__module__", ""))))

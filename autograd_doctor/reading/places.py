@@ -7,13 +7,14 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 
 from autograd_doctor.findings import Location
+from autograd_doctor.reading.without_running import attributes, is_a
 
 Place = tuple[CodeType, int]
 """A code object and the offset of the instruction in it: all that is kept while the program runs."""
@@ -34,6 +35,8 @@ _LIBRARIES = tuple(
 _INSTALLED = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
 _target_folders: tuple[str, ...] = ()
 _own_files: set[str] = set()
+_libraries: set[str] = set()
+"""Names of loaded modules that are not the user's: each of thousands is looked at once."""
 
 
 def set_target_folder(folder: str | None) -> None:
@@ -41,6 +44,7 @@ def set_target_folder(folder: str | None) -> None:
     global _target_folders
     _target_folders = (folder.rstrip(os.sep) + os.sep,) if folder else ()
     is_own.cache_clear()
+    _libraries.clear()
 
 
 def is_ours(path: str) -> bool:
@@ -70,6 +74,22 @@ def _lies_outside(path: str) -> bool:
     if any(folder in path for folder in _INSTALLED) or path.startswith(_LIBRARIES):
         return False
     return not path.startswith("<") or path.startswith(("<ipython", "<string", "<timed exec"))
+
+
+def is_of_user(variables: Mapping[str, object]) -> bool:
+    """Whether a module with these variables is the user's. A `__main__` without a file is a notebook's."""
+    path = variables.get("__file__")
+    return is_own(path) if type(path) is str else path is None and variables.get("__name__") == "__main__"
+
+
+def own_modules() -> Iterator[ModuleType]:
+    """The modules of the user's program, among thousands of others."""
+    for name in [each for each in list(sys.modules) if each not in _libraries]:
+        module = sys.modules.get(name)
+        if is_a(module, ModuleType) and is_of_user(attributes(module)):
+            yield module
+        elif name != "__main__":
+            _libraries.add(name)
 
 
 def own_frames(frame: FrameType | None = None) -> Iterator[FrameType]:

@@ -23,6 +23,11 @@ _LARGEST = 3e38
 """Of float32, about."""
 
 
+def dtype_name(tensor: torch.Tensor) -> str:
+    """Its dtype as people write it, without `torch.`."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 def describe(
     tensor: torch.Tensor,
     *,
@@ -41,7 +46,7 @@ def describe(
     low, high, nan, inf = _range(tensor) if ranges and readable(tensor) else (None, None, 0, 0)
     return TensorFacts(
         shape=[] if tensor.is_nested else list(tensor.shape),
-        dtype=str(tensor.dtype).removeprefix("torch."),
+        dtype=dtype_name(tensor),
         name=name,
         device=str(tensor.device),
         requires_grad=tensor.requires_grad,

@@ -56,7 +56,7 @@ from autograd_doctor.instruments.spine.torch_warnings import TorchWarnings
 from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import Plan, plan_of_members
-from autograd_doctor.reading.holders import own_modules
+from autograd_doctor.reading.places import own_modules
 from autograd_doctor.reading.torch_versions import WAITING
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner import crash

@@ -13,6 +13,7 @@ from autograd_doctor.signals.guard import Guard, Looking
 from autograd_doctor.signals.patches import Patches
 
 P = TypeVar("P")
+_LEVELS = len(Attention)
 
 
 class Call(Protocol):
@@ -63,8 +64,9 @@ class Signal(Generic[P]):
         self._seam = seam
         self._bare = bare
         self._connected: list[Listener] = []
-        self._hearing_at: Sequence[Sequence[Listener]] = [()] * len(Attention)
-        self._is_bare_at: Sequence[bool] = [bare] * len(Attention)
+        self._hearing_at: list[Sequence[Listener] | None] = [None] * _LEVELS
+        """Who hears at each attention, as far as it was asked since the last of them came or went."""
+        self._is_bare_at = [bare] * _LEVELS
         self._is_bare = bare
         self._turns = False
         self.listeners: Sequence[Listener] = ()
@@ -114,13 +116,17 @@ class Signal(Generic[P]):
 
     def _tell_apart(self) -> None:
         """Whoever is being called now is called to the end: those who hear are kept in new lists."""
-        self._hearing_at = [[each for each in self._connected if each.attention <= level] for level in Attention]
-        self._is_bare_at = [self._bare or all(each.bare for each in hearing) for hearing in self._hearing_at]
+        self._hearing_at = [None] * _LEVELS
         self._choose()
 
     def _choose(self) -> None:
-        self.listeners = self._hearing_at[self._guard.attention]
-        self._is_bare = self._is_bare_at[self._guard.attention]
+        attention = self._guard.attention
+        hearing = self._hearing_at[attention]
+        if hearing is None:
+            hearing = self._hearing_at[attention] = [each for each in self._connected if each.attention <= attention]
+            self._is_bare_at[attention] = self._bare or all(each.bare for each in hearing)
+        self.listeners = hearing
+        self._is_bare = self._is_bare_at[attention]
 
     def send(self, what: P) -> None:
         """From a seam: let the listeners look. Nobody hears it inside a look, or in a forked child."""
@@ -176,7 +182,7 @@ class NamedSignal(Signal[N]):
         super().__init__(guard, seam)
 
     def _tell_apart(self) -> None:
-        self._by_name_at = [{} for _ in Attention]
+        self._by_name_at = [{} for _ in range(_LEVELS)]
         super()._tell_apart()
 
     def _choose(self) -> None:

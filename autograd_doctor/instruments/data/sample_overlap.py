@@ -334,8 +334,8 @@ class SampleOverlap(Instrument):
             training.may_come_again = training.tells_apart and not self._is_drawn_now(largest)
         training.known = training.known + 1 if len(training.samples) == before else 0
         training.complete |= training.known >= _IN_A_ROW
-        loaders = {source.number for source in self._sources.of(largest) if source.kind == "drawn"}
-        training.loaders |= loaders
+        loaders = self._sources.loaders_of(largest)
+        training.loaders.update(loaders)
         new = len(training.samples) - before
         if loaders and new:
             training.drawn, training.again = training.drawn + len(keys), training.again + len(keys) - new
@@ -406,7 +406,7 @@ class SampleOverlap(Instrument):
         if training is None or len(self._evaluations) >= _MOST_LINES or bytes_of(tensor) > _MOST_BYTES:
             return
         sources = self._sources.of(tensor)
-        loader = next((source.number for source in sources if source.kind == "drawn"), None)
+        loader = next(iter(self._sources.loaders_of(tensor)), None)
         whole = sources[0].number if sources else self._evaluated_on.number(tensor)
         group = (began.where, loader, whole, began.call.module.training, began.call.grad_enabled)
         known = self._evaluations.get((began.module, group))
@@ -448,15 +448,19 @@ class SampleOverlap(Instrument):
         known = self._training.get(module)
         return known.samples if known is not None else frozenset()
 
-    def knows_all_of(self, module: int) -> bool:
-        """Whether training has gone through all of its data, and samples are told apart by their values."""
-        known = self._training.get(module)
-        return known is not None and known.complete and known.tells_apart
-
     def was_evaluation(self, module: int, group: Hashable) -> bool:
         """Whether it looked like one, and no backward used what came of it."""
         known = self._evaluations.get((module, group))
         return known is not None and self._taught_nothing(module, known)
+
+    def holds_out(self, module: int, group: Hashable) -> bool:
+        """Whether an evaluation used none of the samples that a module was trained on: all of them are known, and they
+        are told apart by their values."""
+        training = self._training.get(module)
+        if training is None or not (training.complete and training.tells_apart):
+            return False
+        evaluation = self._evaluations.get((module, group))
+        return evaluation is not None and evaluation.samples.isdisjoint(training.samples)
 
     def _taught_nothing(self, module: int, evaluation: _Evaluation) -> bool:
         return not evaluation.with_graph or self._unused_forwards.never_used(module, evaluation.where)

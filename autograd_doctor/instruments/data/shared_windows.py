@@ -19,7 +19,7 @@ from autograd_doctor.instruments.data.sample_overlap import RowsSeen, SampleOver
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.sources import Sources
-from autograd_doctor.reading.fingerprint import row_keys
+from autograd_doctor.reading.fingerprint import row_keys, uneven
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
@@ -69,8 +69,8 @@ class _Windows:
         for at, key in enumerate(keys):
             position = at % positions
             self.runs[key] = position if self.runs.get(key, position) == position else _SEVERAL
-        tells = _tell(runs[:, -1]).tolist()
-        self.last.update(key for key, told in zip(keys[positions - 1 :: positions], tells, strict=True) if told)
+        ends = zip(keys[positions - 1 :: positions], _measured(runs[:, -1]).tolist(), strict=True)
+        self.last.update(key for key, measured in ends if measured)
 
     @property
     def is_full(self) -> bool:
@@ -91,16 +91,15 @@ class _Windows:
 
 @dataclass
 class _Evaluated:
-    """What a line evaluated of a loader. samples: as numbers."""
+    """A line that evaluates what a loader gives."""
 
     loader: int
     where: Place | None
     split_at: Place | None
-    samples: set[int] = field(default_factory=set)
 
 
 class SharedWindows(Instrument):
-    """Follows what loaders give, in full steps and between them: series, and what continues them as their target."""
+    """Keeps what loaders give, outside of light steps: series, and what continues them as their target."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (WindowsShared,)
 
@@ -129,28 +128,22 @@ class SharedWindows(Instrument):
             windows.add(series[:_ROWS_OF_A_BATCH])
 
     def _trains(self, seen: RowsSeen) -> None:
-        self._trained.setdefault(seen.module, set()).update(self._loaders_of(seen.data))
+        self._trained.setdefault(seen.module, set()).update(self._sources.loaders_of(seen.data))
 
     def _evaluates(self, seen: RowsSeen) -> None:
-        loader = next(iter(self._loaders_of(seen.data)), None)
-        if loader is None:
-            return
         line = seen.module, seen.group
-        if line not in self._evaluated:
+        loader = next(iter(self._sources.loaders_of(seen.data)), None)
+        if loader is not None and line not in self._evaluated:
             self._evaluated[line] = _Evaluated(loader, seen.where, self._sources.split_at(seen.data))
-        self._evaluated[line].samples.update(seen.keys)
-
-    def _loaders_of(self, tensor: torch.Tensor) -> list[int]:
-        return [source.number for source in self._sources.of(tensor) if source.kind == "drawn"]
 
     def finish(self) -> None:
         """Tell of sets of which no sample was trained on: what was, others tell of."""
         for (module, group), evaluated in self._evaluated.items():
             held_out = self._windows.get(evaluated.loader)
             trained = self._trained.get(module, set())
-            if held_out is None or evaluated.loader in trained or not self._rows.was_evaluation(module, group):
+            if held_out is None or evaluated.loader in trained:
                 continue
-            if not (self._rows.knows_all_of(module) and evaluated.samples.isdisjoint(self._rows.trained_on(module))):
+            if not (self._rows.was_evaluation(module, group) and self._rows.holds_out(module, group)):
                 continue
             shared = {number: held_out.ending_within(self._windows[number]) for number in trained & set(self._windows)}
             most = max(shared, key=lambda number: shared[number], default=None)
@@ -214,9 +207,7 @@ def _is_along(tensor: torch.Tensor, dim: int) -> bool:
     return tensor.shape[dim] == max(tensor.shape[1:])
 
 
-def _tell(runs: torch.Tensor) -> torch.Tensor:
+def _measured(runs: torch.Tensor) -> torch.Tensor:
     """Which of the runs, of shape (runs, channels, moments), hold measured values that differ, not fillings."""
-    flat = runs.reshape(len(runs), -1)
-    uneven = (flat * 256 != (flat * 256).round()).sum(1) >= _RUN - 1
     different = (runs.diff(dim=-1) != 0).any(1).all(1)
-    return uneven & different
+    return different & (uneven(runs.reshape(len(runs), -1)) >= _RUN - 1)

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.operations import ADDITIONS
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import at_home, readable
+from autograd_doctor.reading.tensor_facts import at_home, dtype_name, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -82,7 +82,7 @@ class StillSums(Instrument):
                     step=step,
                     location=locate(operation.place),
                     name=variable_name(result),
-                    dtype=str(result.dtype).removeprefix("torch."),
+                    dtype=dtype_name(result),
                     value=float(total),
                     added=added,
                 )

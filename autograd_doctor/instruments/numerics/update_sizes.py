@@ -19,6 +19,7 @@ from autograd_doctor.reading.low_precision import is_low
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.spread import copies, differences, root_mean_squares, spread
+from autograd_doctor.reading.tensor_facts import dtype_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
@@ -77,7 +78,7 @@ class UpdateSizes(Instrument):
         weights, after = [old for _, old, _ in both], [new for _, _, new in both]
         sizes = root_mean_squares([*weights, *differences(after, weights)])
         low, counts = self._counts(both)
-        dtypes = {self._parameters.number(each): _dtype(each) for each, _, _ in both if is_low(each)}
+        dtypes = {self._parameters.number(each): dtype_name(each) for each, _, _ in both if is_low(each)}
         step, numbers = self._course.steps, [self._parameters.number(parameter) for parameter, _, _ in both]
 
         def tell(values: Sequence[Any]) -> None:
@@ -124,10 +125,6 @@ class UpdateSizes(Instrument):
         moved = moved | (new != first)
         self._first.put(parameter, (first, moved))
         return moved
-
-
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _shares(low: list[int], counts: Sequence[torch.Tensor]) -> dict[int, _Shares]:

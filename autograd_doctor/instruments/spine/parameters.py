@@ -23,6 +23,7 @@ from autograd_doctor.reading.module_tree import children_of, parameters_in
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import own_frames
 from autograd_doctor.reading.subclasses import dispatches, plain_parts
+from autograd_doctor.reading.tensor_facts import dtype_name
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 
@@ -153,7 +154,7 @@ class Parameters(Instrument):
                 parameter=number,
                 name=name,
                 shape=shape,
-                dtype=str(tensor.dtype).removeprefix("torch."),
+                dtype=dtype_name(tensor),
                 requires_grad=tensor.requires_grad,
                 kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",
                 module=attribute[0] if attribute is not None else None,

@@ -114,7 +114,7 @@ class Sources(Instrument):
     def split_at(self, tensor: torch.Tensor) -> Place | None:
         """The line that chose the samples of the set of which a tensor is a part, or that read them; of a loader whose
         data set tells neither, the line that built it."""
-        drawn = next((source.number for source in self.of(tensor) if source.kind == "drawn"), None)
+        drawn = next(iter(self.loaders_of(tensor)), None)
         if drawn is None:
             return self._read_or_cut_at(tensor)
         loader = next((loader for number, loader in self.loaders.living() if number == drawn), None)
@@ -167,6 +167,10 @@ class Sources(Instrument):
             is_drawn = source.kind == "drawn"
             return source.kind, self._set_of.get(source.number, -1) if is_drawn else self.base_of(source.number)
         return None
+
+    def loaders_of(self, tensor: torch.Tensor) -> list[int]:
+        """The numbers of the loaders that gave what a tensor is made of."""
+        return [source.number for source in self.of(tensor) if source.kind == "drawn"]
 
     def loader_of(self, iterator: Any) -> int | None:
         """The number of the loader that an iterator passes over."""

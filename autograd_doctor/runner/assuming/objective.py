@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.plan import OWN_OUTPUT
+from autograd_doctor.reading.tensor_facts import dtype_name
 from autograd_doctor.runner.assuming.guess import BATCH, Guess, Guesses
 from autograd_doctor.runner.model_outputs import tensors
 
@@ -107,7 +108,7 @@ def _for_tensor(value: torch.Tensor, guesses: Guesses, batch: int, *, first: boo
         target = _placed({"shape": list(sample[:-1]), "classes": sample[-1]}, axis)
         return kind, target, f"{kind} for one of {sample[-1]} classes at each of {sample[0]} positions", -1
     if last in ("sigmoid", "softmax"):
-        target = _placed({"shape": list(sample), "classes": 2, "dtype": _dtype(value)}, axis)
+        target = _placed({"shape": list(sample), "classes": 2, "dtype": dtype_name(value)}, axis)
         return "BCELoss", target, "BCELoss, since the outputs are probabilities", None
     if axis == 0 and last != "tanh" and _is_classes(sample, guesses):
         kind = "NLLLoss" if last == "log_softmax" else "CrossEntropyLoss"
@@ -115,7 +116,7 @@ def _for_tensor(value: torch.Tensor, guesses: Guesses, batch: int, *, first: boo
         return kind, target, f"{kind} for one of {sample[0]} classes{' at each position' if sample[1:] else ''}", None
     target = _placed({"shape": list(sample)} | _bounds(last), axis)
     if value.dtype not in (torch.float32,):
-        target["dtype"] = _dtype(value)
+        target["dtype"] = dtype_name(value)
     return "MSELoss", target, "MSELoss", None
 
 
@@ -166,10 +167,6 @@ def _is_classes(sample: tuple[int, ...], guesses: Guesses) -> bool:
 
 def _bounds(last: str) -> dict[str, Any]:
     return {"tanh": {"range": [-1, 1]}, "relu": {"range": [0, 1]}, "sigmoid": {"range": [0, 1]}}.get(last, {})
-
-
-def _dtype(value: torch.Tensor) -> str:
-    return str(value.dtype).removeprefix("torch.")
 
 
 # ------------------------------------------------------------------------------------------- the last operation

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from textwrap import dedent
@@ -15,7 +16,18 @@ import pytest
 
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Example, Rule, all_rules
-from tests.harness import assert_healthy, body_of, check_program, marks, profile_program, programs, summary
+from tests.harness import (
+    answered,
+    assert_healthy,
+    body_of,
+    check_program,
+    hinted,
+    marks,
+    profile_program,
+    programs,
+    summary,
+)
+from tests.moved import moved
 from tests.stand_in.building import lacking
 
 pytestmark = [
@@ -27,6 +39,9 @@ EVERY = int(os.environ.get("ACCELERATOR_EVERY", "16"))
 """Of the examples of the rules, one in so many: all of them, with 1, take a quarter of an hour."""
 PROGRAMS_EVERY = EVERY * 10 if EVERY > 1 else 1
 """Of the program tests, one in so many: they take longer."""
+WAYS = ("made there", "moved there")
+"""By the default device, or by `.to`, as people write it: a half of what is drawn goes each way, and all both ways if
+all is drawn."""
 NEEDS_THE_HOST = {
     ("AD403", "bad"),
     ("AD403", "bad_scaled_by_a_range_of_zero"),
@@ -410,19 +425,34 @@ def test_a_slice_that_is_another_or_was_written_to_is_another_batch(change: str)
 # --------------------------------------------------------------------------------------------------- examples of rules
 
 
+def _ways(name: str, every: int) -> Sequence[str]:
+    """None of what is not drawn."""
+    number = crc32(name.encode())
+    return WAYS if every == 1 else [WAYS[number // every % 2]] if number % every == 0 else []
+
+
 def _drawn(kind: str) -> list[object]:
     return [
-        pytest.param(rule, example, id=f"{rule.code}-{example.__name__}")
+        pytest.param(rule, example, way, id=f"{rule.code}-{example.__name__}-{way}")
         for rule in all_rules()
         for example in getattr(rule, kind)
-        if crc32(f"{rule.code} {example.__name__}".encode()) % EVERY == 0
-        and (rule.code, example.__name__) not in NEEDS_THE_HOST
+        for way in _ways(f"{rule.code} {example.__name__}", EVERY)
+        if way == "moved there" or (rule.code, example.__name__) not in NEEDS_THE_HOST
     ]
 
 
-@pytest.mark.parametrize(("rule", "example"), _drawn("bad"))
-def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, example: Example) -> None:
-    source = ALL_ON_IT + body_of(example)
+def _on_it(source: str, way: str) -> str:
+    if way == "made there":
+        return ALL_ON_IT + source
+    there = answered(moved, source)
+    if there in (None, source):
+        pytest.skip("nothing of it is to be moved")
+    return ON_IT + str(there)
+
+
+@pytest.mark.parametrize(("rule", "example", "way"), _drawn("bad"))
+def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, example: Example, way: str) -> None:
+    source = _on_it(body_of(example), way)
     report = (profile_program if rule.profiles else check_program)(source)
     found = {(finding.code, finding.location.line) for finding in report.findings if finding.location}
     is_found = set(marks(source)) <= found
@@ -430,30 +460,66 @@ def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, exampl
     assert report.verdict != "not-judged", report.exit_reason
 
 
-@pytest.mark.parametrize(("rule", "example"), _drawn("good"))
-def test_a_healthy_example_is_healthy(rule: Rule, example: Example) -> None:
+@pytest.mark.parametrize(("rule", "example", "way"), _drawn("good"))
+def test_a_healthy_example_is_healthy(rule: Rule, example: Example, way: str) -> None:
     look = profile_program if rule.profiles else check_program
-    report = look(ALL_ON_IT + body_of(example))
+    report = look(_on_it(body_of(example), way))
     assert not report.findings, summary(report)
     assert report.verdict != "not-judged", report.exit_reason
+
+
+MOVED = [
+    ("nn.Linear(4, 1)(torch.ones(2, 4))", "nn.Linear(4, 1).to('stand_in')(torch.ones(2, 4).to('stand_in'))"),
+    (
+        "net = nn.Sequential(nn.Linear(4, 1), nn.Tanh())",
+        "net = nn.Sequential(nn.Linear(4, 1), nn.Tanh()).to('stand_in')",
+    ),
+    (
+        "w = nn.Parameter(torch.ones(2))\nw + x[:2]  # <- AD101",
+        "w = nn.Parameter(torch.ones(2).to('stand_in'))\nw + x[:2].to('stand_in')  # <- AD101",
+    ),
+    (
+        "w = torch.ones(4, requires_grad=True)\n(w * (x - 1)).sum()",
+        "w = torch.ones(4, requires_grad=True, device='stand_in')\n(w * ((x - 1).to('stand_in'))).sum()",
+    ),
+    (
+        'print(f"{(nn.Linear(4, 1)(x) + 1).detach().numpy()}")',
+        "print(f\"{(nn.Linear(4, 1).to('stand_in')(x.to('stand_in')) + 1).detach().cpu().numpy()}\")",
+    ),
+    (
+        "net = nn.Linear(4, 4)\nx += net(x).detach()",
+        "net = nn.Linear(4, 4).to('stand_in')\nx += net(x.to('stand_in')).detach().cpu()",
+    ),
+    ("y = x[x > 0] + 1\nprint(x, y)", "y = x[x > 0] + 1\nprint(x, y)"),
+]
+
+
+@pytest.mark.parametrize(("source", "there"), MOVED)
+def test_programs_are_moved_as_people_write_it(source: str, there: str) -> None:
+    head = "import torch\nfrom torch import nn\nx = torch.arange(4.0)\n"
+    assert answered(moved, head + source) == head + there
 
 
 # ------------------------------------------------------------------------------------------------------ whole programs
 
 
 @pytest.mark.parametrize(
-    "program",
-    [path for path in programs() if crc32(path.stem.encode()) % PROGRAMS_EVERY == 0],
-    ids=lambda path: path.stem,
+    ("program", "way"),
+    [
+        pytest.param(path, way, id=f"{path.stem}-{way}")
+        for path in programs()
+        for way in _ways(path.stem, PROGRAMS_EVERY)
+    ],
 )
-def test_verdict_on_a_program(program: Path) -> None:
+def test_verdict_on_a_program(program: Path, way: str) -> None:
     """Some fail of themselves where all tensors are made on a device: they have arrays, or workers, make some."""
-    source = ALL_ON_IT + program.read_text(encoding="utf-8").replace("from __future__ import annotations\n", "\n")
+    source = _on_it(program.read_text(encoding="utf-8").replace("from __future__ import annotations\n", "\n"), way)
     report = check_program(source)
-    if any(finding.explains_crash and "stand_in" in str(finding) for finding in report.findings):
-        pytest.skip("it mixes tensors of two devices")
     found = {(finding.code, finding.location.line) for finding in report.findings if finding.location}
     missing = set(marks(source)) - found
+    unwanted = {finding.code for finding in report.findings} - {code for code, _ in marks(source)}
+    if unwanted and any(finding.explains_crash and "stand_in" in str(finding) for finding in report.findings):
+        pytest.skip("it mixes tensors of two devices")
     assert not missing or {code for code, _ in missing} <= report.checks.skipped.keys(), summary(report)
-    assert marks(source) or not report.findings, summary(report)
+    assert {finding.code for finding in report.findings} <= set(hinted(source)) or marks(source), summary(report)
     assert report.verdict != "not-judged", report.exit_reason

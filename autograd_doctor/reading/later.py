@@ -112,7 +112,9 @@ def follows(series: torch.Tensor, target: torch.Tensor) -> bool:
 
     series: of shape (batch, time) or (batch, time, features); target: the same, or without a last axis of one feature.
     """
-    if target.numel() != series.numel() or target.shape[:2] != series.shape[:2] or not readable(target):
+    if target.numel() != series.numel() or target.shape[:2] != series.shape[:2]:
+        return False
+    if target.device != series.device or not readable(target):
         return False
     wanted = target.reshape(series.shape)
     ahead = (wanted[:, :-1] == series[:, 1:]).double().mean()

@@ -28,7 +28,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import are_equal, near
+from autograd_doctor.reading.tensor_facts import are_equal
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
@@ -86,7 +86,7 @@ class NextValues(Instrument):
             return
         series = [tensor for tensor in began.given if is_series(tensor)]
         if len(series) == 1:
-            values = near(series[0]).detach().clone()
+            values = series[0].detach().clone()
             self._calls[began.module] = _Call(
                 module, began.module, began.where, values, call.args, call.kwargs, CLOCK.thread_time()
             )
@@ -104,7 +104,7 @@ class NextValues(Instrument):
         if target is None or operands[0].shape != operands[1].shape or not has_graph(operation.result):
             return
         for call in self._calls.values():
-            if not call.is_ahead and follows(call.values, near(target)):
+            if not call.is_ahead and follows(call.values, target):
                 call.is_ahead, call.compared_at = True, locate(operation.place)
 
     def _step_taken(self, course: Course) -> None:

@@ -17,7 +17,8 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import BY_DIFFERENCE, COMPARING, MOVES, UPLOADS
+from autograd_doctor.instruments.spine.uploads import Uploads
+from autograd_doctor.operations import BY_DIFFERENCE, COMPARING, MOVES
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
@@ -106,6 +107,7 @@ class GivenRows(Instrument):
         lineage: Lineage,
         module_calls: ModuleCalls,
         tape: Tape,
+        uploads: Uploads,
     ) -> None:
         super().__init__(site)
         self._operations = site.signals.operations
@@ -115,6 +117,7 @@ class GivenRows(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._tape = tape
+        self._uploads = uploads
         self._wholes = Numbers()
         self._written: dict[int, Operation] = {}
         self._written_in = -1
@@ -137,8 +140,6 @@ class GivenRows(Instrument):
             self._filled.put(_whole(out), None)
         elif writes(operation.name):
             self._wrote(operation)
-        elif operation.name in UPLOADS and self._written_in == self._course.steps:
-            self._moved(operation)
         elif self._lines and spelt(operation.name).name in _TARGETS:
             self._compared(operation)
 
@@ -154,14 +155,6 @@ class GivenRows(Instrument):
             self._written.setdefault(self._wholes.number(whole), operation)
         elif self._lines:
             self._filled.put(whole, None)
-
-    def _moved(self, operation: Operation) -> None:
-        given, moved = next(iter(operation.args), None), operation.result
-        if not (isinstance(given, torch.Tensor) and isinstance(moved, torch.Tensor)) or given.device == moved.device:
-            return
-        number = self._wholes.get(_whole(given))
-        if number is not None and number in self._written:
-            self.limited("data that are written to and then moved are not compared with what the loop left of them")
 
     def _is_data(self, tensor: torch.Tensor) -> bool:
         is_plain = type(tensor) is torch.Tensor and not tensor.requires_grad and not has_graph(tensor)
@@ -215,7 +208,7 @@ class GivenRows(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         if not began.call.grad_enabled or not (self._lines or self._written):
             return
-        for position, tensor in enumerate(began.given[:_MOST_FIELDS]):
+        for position, tensor in enumerate(map(self._uploads.at_home, began.given[:_MOST_FIELDS])):
             line = began.module, began.where, position
             given = self._lines.get(line) or self._first(line, began, tensor)
             if given is not None and self._is_data(tensor) and readable(tensor) and tensor.numel():

@@ -257,6 +257,59 @@ def test_what_cannot_be_told_there_is_said_not_to_have_been_checked(code: str, n
     assert "on an accelerator" in report.checks.skipped[code]
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [("AD701", "bad"), ("AD704", "bad"), ("AD706", "bad"), ("AD708", "bad"), ("AD712", "bad"), ("AD720", "bad")],
+)
+def test_what_was_moved_there_is_known_by_what_it_is_a_copy_of(code: str, name: str) -> None:
+    rule = next(rule for rule in all_rules() if rule.code == code)
+    source = _on_it(body_of(next(example for example in rule.bad if example.__name__ == name)), "moved there")
+    found = {(finding.code, finding.location.line) for finding in check_program(source).findings if finding.location}
+    assert set(marks(source)) <= found
+
+
+MEMORISED = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data, buffer = torch.randn(320, 8), torch.empty(16, 8)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to("stand_in")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(60):
+        x = data[16 * (step % 20) : 16 * (step % 20) + 16].to("stand_in")
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 10 == 9:
+            model.eval()
+            with torch.no_grad():
+                for part in data[:32].to("stand_in").split(16):
+                    print(model(part).mean().item())
+            model.train()
+"""
+
+
+def test_a_part_of_what_was_moved_there_is_known_as_well() -> None:
+    report = check(MEMORISED)
+    assert {finding.code for finding in report.findings} <= {"AD706"}, summary(report)
+    assert "AD706" in report.checks.ran
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "buffer.copy_(data[torch.randint(0, 320, (16,))]); x = buffer.to('stand_in')",
+        "x = buffer.to('stand_in'); x.copy_(data[torch.randint(0, 320, (16,))])",
+        "x = buffer.to('stand_in'); buffer.zero_(); x = x + torch.randn(16, 8).to('stand_in')",
+    ],
+)
+def test_a_copy_that_was_written_to_is_no_copy(change: str) -> None:
+    report = check(MEMORISED.replace("x = data[16 * (step % 20) : 16 * (step % 20) + 16].to", f"{change}; x = x.to"))
+    assert not {finding.code for finding in report.findings} & {"AD701", "AD704"}, summary(report)
+
+
 def test_the_memory_of_the_accelerator_is_drawn() -> None:
     report = check(TRAINING)
     assert_healthy(report)

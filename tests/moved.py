@@ -26,6 +26,8 @@ _TO_IT, _FROM_IT = f".to('{_DEVICE}')", ".cpu()"  # quotes that most f-strings l
 _PASSED = "_passed_here"
 _SECONDS = 10.0
 """What a program has not come to by then stays as it is."""
+_CHOOSE = frozenset({"accelerate", "lightning", "pytorch_lightning", "transformers"})
+"""Libraries that choose a device by themselves."""
 _GOES_BETWEEN = {
     *("to", "cpu", "copy_", "set_", "__get__", "__set__", "__setitem__", "type", "type_as"),
     "_has_compatible_shallow_copy_type",
@@ -39,12 +41,22 @@ def moved(source: str) -> str:
     """A source whose models, and tensors that meet them, are moved to the device, as far as the program comes."""
     from tests.stand_in import device as _  # noqa: F401  (in a process of its own, where it stays)
 
+    tree = ast.parse(source)
+    if _CHOOSE.intersection(_imported(tree)):
+        return source
     sys.argv = [_PROGRAM]
     passing = ast.fix_missing_locations(_Passing().visit(ast.parse(source)))
-    moves = _Moves(ast.parse(source))
+    moves = _Moves(tree)
     with moves, contextlib.suppress(Exception, SystemExit):  # what it raises is a matter of its check
         exec(compile(passing, _PROGRAM, "exec"), {"__name__": "__main__", _PASSED: moves.passed})
     return _with(source, moves.changes())
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        yield from (name.partition(".")[0] for name in names)
 
 
 class Passed(NamedTuple):

@@ -392,8 +392,7 @@ def test_a_loader_that_collates_onto_the_accelerator_is_healthy() -> None:
                 optimizer.step()
     """)
     assert_healthy(report)
-    assert "AD704" in report.checks.skipped
-    assert "AD701" in report.checks.ran
+    assert {"AD701", "AD704"} <= set(report.checks.ran)
 
 
 def test_what_held_the_memory_that_ran_out_is_told() -> None:

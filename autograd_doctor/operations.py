@@ -33,7 +33,7 @@ PICKS = frozenset({"__getitem__", "gather", "take_along_dim"})
 LOOK_UPS = TAKES | PICKS
 VIEWS = frozenset({"flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"})
 """The most usual of those that give values another shape."""
-UPLOADS = frozenset({"cuda", "to"})
+UPLOADS = frozenset({"as_tensor", "cuda", "to", "xpu"})
 """Operations by which programs bring tensors to an accelerator."""
 REARRANGEMENTS = frozenset({
     "T", "__getitem__", "bfloat16", "broadcast_tensors", "broadcast_to", "chunk", "clone", "contiguous", "cpu", "cuda",

@@ -50,8 +50,8 @@ def respelt(source: str) -> str:
     exec(compile(watched, "train.py", "exec"), {"__name__": "__main__", _SEEN: seen})
     spelling = _Spelling({span for span, found in kinds.items() if found == {True}})
     lines = source.split("\n")
-    for expression in sorted(_whole_on_a_line(ast.parse(source)), key=_span, reverse=True):
-        line, first, _, last = _span(expression)
+    for expression in sorted(_whole_on_a_line(ast.parse(source)), key=span_of, reverse=True):
+        line, first, _, last = span_of(expression)
         new = ast.unparse(spelling.visit(expression))
         if spelling.has_changed():
             written = lines[line - 1].encode()
@@ -96,7 +96,7 @@ class _Spelling(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         kind = type(node.op)
-        is_tensor = [_span(side) in self._tensors for side in (node.left, node.right)]
+        is_tensor = [span_of(side) in self._tensors for side in (node.left, node.right)]
         is_constant = isinstance(node.left, ast.Constant)
         self.generic_visit(node)
         if is_tensor[0] and kind in _OPERATORS:
@@ -107,7 +107,7 @@ class _Spelling(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         operand, home = _operand(node), _home(node)
-        is_tensor = operand is not None and _span(operand) in self._tensors
+        is_tensor = operand is not None and span_of(operand) in self._tensors
         self.generic_visit(node)
         if not isinstance(node.func, ast.Attribute):
             return node
@@ -145,11 +145,11 @@ def _home(call: ast.Call) -> str | None:
 
 
 def _passing(node: ast.expr) -> Any:
-    span = ast.Tuple([ast.Constant(each) for each in _span(node)], ast.Load())
+    span = ast.Tuple([ast.Constant(each) for each in span_of(node)], ast.Load())
     return lambda value: ast.Call(ast.Name(_SEEN, ast.Load()), [span, value], [])
 
 
-def _span(node: ast.expr) -> Span:
+def span_of(node: ast.expr | ast.stmt) -> Span:
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset

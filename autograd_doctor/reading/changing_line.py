@@ -15,11 +15,14 @@ from autograd_doctor.reading.places import is_own, lines_of
 class ChangingLine:
     """Traces the program's lines from `begin` to `end`, unless something else does that already.
 
-    state: what is looked at, to be called between any two lines. found: the line after which it was another.
+    state: what is looked at, to be called between any two lines. found: the line after which it was another. in_call:
+    it ends by itself with the first function of the program that is called, however that ends.
     """
 
-    def __init__(self, state: Callable[[], object]) -> None:
+    def __init__(self, state: Callable[[], object], *, in_call: bool = False) -> None:
         self._state = state
+        self._in_call = in_call
+        self._call: FrameType | None = None
         self._before = state()
         self.found: Location | None = None
         self._code: CodeType | None = None
@@ -55,6 +58,7 @@ class ChangingLine:
         if self.found is not None or path.startswith("<") or not is_own(path):
             return None
         line = frame.f_lineno
+        self._call = (self._call or frame) if self._in_call else None
 
         def traced(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
             nonlocal line
@@ -62,6 +66,9 @@ class ChangingLine:
             if self.found is None and state != self._before:
                 self._code, self.found = frame.f_code, lines_of(frame.f_code, line)
             self._before, line = state, frame.f_lineno
-            return traced if self.found is None else None
+            if event == "return" and frame is self._call:
+                self._call = None
+                self.end()
+            return traced if self.found is None or self._in_call else None
 
         return traced

@@ -15,7 +15,7 @@ from torch import nn
 
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.tensor_facts import at_home, read_together, readable
+from autograd_doctor.reading.tensor_facts import at_home, near, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
 
@@ -112,8 +112,14 @@ def follows(series: torch.Tensor, target: torch.Tensor) -> bool:
 
     series: of shape (batch, time) or (batch, time, features); target: the same, or without a last axis of one feature.
     """
-    if target.numel() != series.numel() or target.shape[:2] != series.shape[:2] or not readable(target):
+    if target.numel() != series.numel() or target.shape[:2] != series.shape[:2]:
         return False
+    if not readable(target):
+        return False
+    if target.device != series.device:
+        series, target = near(series), near(target)
+        if target.device != series.device:
+            return False
     wanted = target.reshape(series.shape)
     ahead = (wanted[:, :-1] == series[:, 1:]).double().mean()
     same = (wanted == series).double().mean()

@@ -144,6 +144,15 @@ def near(tensor: torch.Tensor) -> torch.Tensor:
     return at_home(tensor) if _is_small(tensor) else tensor
 
 
+def are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors hold the same values. Those of two devices are compared where both are small."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.device != other.device:
+        one, other = near(one), near(other)
+    return one.device == other.device and torch.equal(one, other)
+
+
 def comes_home(tensor: torch.Tensor) -> bool:
     """Whether its values may be sent for: it is small and dense, and of no class of its own."""
     return _is_small(tensor) and tensor.layout is torch.strided and not dispatches(tensor)

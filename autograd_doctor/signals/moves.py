@@ -19,10 +19,12 @@ from autograd_doctor.signals.signal import CallSeam
 
 @dataclass(eq=False, slots=True)
 class MoveCall:
-    """A tensor, or what is copied into it, lies on another device. waits: until it has come home to the CPU."""
+    """A tensor, or what is copied into it, lies on another device. waits: until it has come home to the CPU. result:
+    what the call returned, None before."""
 
     tensor: torch.Tensor
     waits: bool = False
+    result: torch.Tensor | None = None
     raised: bool = False
 
 
@@ -63,8 +65,10 @@ class _Method:
             if target is None:
                 return method(*args, **kwargs)
             waits = target.type == "cpu" and not kwargs.get("non_blocking", False)
-            with self._seam.around(MoveCall(tensor, waits)):
-                return method(*args, **kwargs)
+            call = MoveCall(tensor, waits)
+            with self._seam.around(call):
+                call.result = method(*args, **kwargs)
+                return call.result
 
         return telling
 

@@ -15,6 +15,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.signals.clipping import ClipCall
 from tests.inventing import Invented, inventing
 
@@ -42,7 +43,8 @@ def wrote(run: Invented, *parameters: torch.Tensor, value: float = 1.0) -> None:
 def use(run: Invented, *parameters: torch.Tensor, scale: float = 1.0) -> list[GradientUse]:
     """What a step would find."""
     run.find(Ledger).catch_up()
-    return run.find(Ledger).uses([(run.number(each), each) for each in parameters], scale)
+    coming = run.find(Ledger).uses_to_come([(run.number(each), each) for each in parameters])
+    return coming.put_together(read_together(coming.norms.parts), scale)
 
 
 def stepped(run: Invented, *parameters: torch.Tensor, at: Location | None = None) -> list[GradientUse]:

@@ -20,6 +20,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import CATALOGUE, COMPARISONS, DIFFERENCES
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.module_tree import parameters_in
@@ -122,13 +123,16 @@ class HeldOutPasses(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (HeldOutScored,)
 
-    def __init__(self, site: Site, course: Course, module_calls: ModuleCalls) -> None:
+    def __init__(self, site: Site, course: Course, module_calls: ModuleCalls, uploads: Uploads) -> None:
         super().__init__(site)
         self._course = course
         self._module_calls = module_calls
+        self._uploads = uploads
         self._operations = site.signals.operations
         self._lines: dict[tuple[int, Place | None], _Line] = {}
         self._newest: tuple[_Line, _Pass] | None = None
+        self._elsewhere: dict[int, set[Place | None]] = {}
+        """The lines that give a module what lies on an accelerator: one of them may be an evaluation."""
         self._latest: dict[int, tuple[_Line, _Pass]] = {}
         """The latest pass of each module."""
         self._hit = False
@@ -144,9 +148,14 @@ class HeldOutPasses(Instrument):
         if not (call.grad_enabled and call.module.training) or not _learns(call.module):
             return
         data = [tensor for tensor in began.given if tensor.dim() and not tensor.requires_grad and readable(tensor)]
-        largest = max(data, key=torch.Tensor.numel, default=None)
+        largest = max(map(self._uploads.at_home, data), key=torch.Tensor.numel, default=None)
         self._newest = None
-        if largest is None or is_remote(largest):
+        if largest is None:
+            return
+        if is_remote(largest):
+            self._elsewhere.setdefault(began.module, set()).add(began.where)
+            if len(self._elsewhere[began.module]) > 1:
+                self.limited("samples on an accelerator are not compared")
             return
         line = self._lines.get((began.module, began.where))
         if line is None:

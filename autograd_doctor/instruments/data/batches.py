@@ -19,6 +19,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.instruments.spine.sources import Source, Sources, samples
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.reading.consumers import is_within
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable
@@ -112,7 +113,13 @@ class Batches(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (BatchRepeated,)
 
     def __init__(
-        self, site: Site, course: Course, module_calls: ModuleCalls, modules: Modules, sources: Sources
+        self,
+        site: Site,
+        course: Course,
+        module_calls: ModuleCalls,
+        modules: Modules,
+        sources: Sources,
+        uploads: Uploads,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -121,6 +128,7 @@ class Batches(Instrument):
         self._module_calls = module_calls
         self._modules = modules
         self._sources = sources
+        self._uploads = uploads
         self._passes: dict[int, _Passes] = {}
         self._running: IdentityTable[_Passes] = IdentityTable()
         self._slices: dict[tuple[int, Place | None, int], _Slices] = {}
@@ -243,7 +251,7 @@ class Batches(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
         trains = call.grad_enabled and call.module.training
-        tensors = began.given[:_MOST_FIELDS]
+        tensors = [self._uploads.at_home(tensor) for tensor in began.given[:_MOST_FIELDS]]
         for position, tensor in enumerate(tensors):
             if tensor.requires_grad or (self._unknown and self._sources.is_unknown(tensor)):
                 continue
@@ -339,10 +347,13 @@ class Batches(Instrument):
 
     def _held_by(self, tensor: torch.Tensor) -> int | None:
         """A number for what a tensor holds. On an accelerator, where that would be waited for in every step, it is the
-        part of a larger tensor that it shows, as long as nobody writes to that."""
+        part of a larger tensor that it shows, as long as nobody writes to that; what a model has just made there is
+        taken for new in each step."""
         if not is_remote(tensor):
             keys = row_keys(tensor)
             return None if keys is None else key_of(keys)
+        if tensor.requires_grad:
+            return hash((id(self), self._course.steps))
         part = self._sources.shown(tensor)
         if part is None:
             self.limited("batches on an accelerator are compared only where they are slices of a larger tensor")

@@ -17,6 +17,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import BY_DIFFERENCE, COMPARING, MOVES
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.module_tree import parameters_in
@@ -106,6 +107,7 @@ class GivenRows(Instrument):
         lineage: Lineage,
         module_calls: ModuleCalls,
         tape: Tape,
+        uploads: Uploads,
     ) -> None:
         super().__init__(site)
         self._operations = site.signals.operations
@@ -115,6 +117,7 @@ class GivenRows(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._tape = tape
+        self._uploads = uploads
         self._wholes = Numbers()
         self._written: dict[int, Operation] = {}
         self._written_in = -1
@@ -205,7 +208,7 @@ class GivenRows(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         if not began.call.grad_enabled or not (self._lines or self._written):
             return
-        for position, tensor in enumerate(began.given[:_MOST_FIELDS]):
+        for position, tensor in enumerate(map(self._uploads.at_home, began.given[:_MOST_FIELDS])):
             line = began.module, began.where, position
             given = self._lines.get(line) or self._first(line, began, tensor)
             if given is not None and self._is_data(tensor) and readable(tensor) and tensor.numel():

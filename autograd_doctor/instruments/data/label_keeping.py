@@ -12,6 +12,7 @@ from autograd_doctor.instruments.data.sample_overlap import RowsSeen, SampleOver
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import LOSSES
 from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.kept_labels import KeptLabels
@@ -33,11 +34,12 @@ class LabelKeeping(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (LabelsLost, SamplesMetAgain)
 
-    def __init__(self, site: Site, course: Course, rows: SampleOverlap, tensors: Tensors) -> None:
+    def __init__(self, site: Site, course: Course, rows: SampleOverlap, tensors: Tensors, uploads: Uploads) -> None:
         super().__init__(site)
         self._course = course
         self._rows = rows
         self._tensors = tensors
+        self._uploads = uploads
         self._seen: dict[int, RowsSeen] = {}
         self._seen_in = -1
         self._met: dict[Place | None, int] = {}
@@ -90,7 +92,7 @@ class LabelKeeping(Instrument):
         if seen is None or target.requires_grad or (made is not None and made.values):
             return
         kept = self._kept(seen.module, operation.place, target)
-        labels = row_keys(target) if kept is not None else None
+        labels = row_keys(self._uploads.at_home(target)) if kept is not None else None
         if kept is not None and labels is not None and len(labels) == len(seen.keys):
             self._met[operation.place] = self._seen_in
             kept.met(self._course.steps, seen.keys, labels)

@@ -17,6 +17,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Source, Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import LOSSES
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.graph_walk import operation_of
@@ -97,9 +98,11 @@ class Pairing(Instrument):
         module_calls: ModuleCalls,
         sources: Sources,
         tensors: Tensors,
+        uploads: Uploads,
     ) -> None:
         super().__init__(site)
         self._tensors = tensors
+        self._uploads = uploads
         self._newest = NewestBatches()
         self._course = course
         self._module_calls = module_calls
@@ -175,6 +178,7 @@ class Pairing(Instrument):
         self._predicted.extend(orders - {0})
 
     def _taken(self, tensor: torch.Tensor) -> set[_Taken]:
+        tensor = self._uploads.at_home(tensor)
         sources = self._sources.of(tensor)
         found = {_Taken(each.rows, each.order, each.place) for each in sources if each.order}
         since = self._known.get(tensor)

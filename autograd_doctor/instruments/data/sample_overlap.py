@@ -19,6 +19,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.functional_modes import draws_numbers
 from autograd_doctor.reading.module_tree import parameters_in
@@ -218,10 +219,12 @@ class SampleOverlap(Instrument):
         lineage: Lineage,
         tensors: Tensors,
         unused_forwards: UnusedForwards,
+        uploads: Uploads,
     ) -> None:
         super().__init__(site)
         self._guard = site.signals.guard
         self._unused_forwards = unused_forwards
+        self._uploads = uploads
         self.evaluated: Signal[RowsSeen] = Signal(site.signals.guard)
         self.trained: Signal[RowsSeen] = Signal(site.signals.guard)
         self._lineage = lineage
@@ -272,7 +275,8 @@ class SampleOverlap(Instrument):
             self._forget_if_over(began.module)
             if self._knows_all(began.module):
                 return
-        data = [tensor for tensor in began.given if tensor.dim() > 1 and not tensor.requires_grad]
+        given = (tensor for tensor in began.given if tensor.dim() > 1 and not tensor.requires_grad)
+        data = [self._uploads.at_home(tensor) for tensor in given]
         if not data or not self._learns(began):
             return
         if any(tensor.device.type != "cpu" for tensor in data):

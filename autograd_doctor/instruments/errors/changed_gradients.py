@@ -94,9 +94,9 @@ class ChangedGradients(Instrument):
 
     def _before(self, gradients: Sequence[Any]) -> None:
         self._given = [(weakref.ref(each), version_of(each)) for each in gradients if isinstance(each, torch.Tensor)]
-        if threading.get_ident() == self._thread:  # those of accelerators end where nothing of ours would hear of it
-            self._line = ChangingLine(self._versions)
-            self._line.begin()
+        # In the thread of an accelerator nobody would hear of it if this backward raised.
+        self._line = ChangingLine(self._versions, in_call=threading.get_ident() != self._thread)
+        self._line.begin()
 
     def _versions(self) -> list[int]:
         return [version_of(each) for reference, _ in self._given if (each := reference()) is not None]

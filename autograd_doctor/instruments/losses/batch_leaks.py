@@ -25,7 +25,7 @@ from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import at_home, readable
+from autograd_doctor.reading.tensor_facts import are_equal, at_home, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.without_running import attributes
@@ -118,7 +118,7 @@ class BatchLeaks(Instrument):
         if taken.first is not None and now is not None and not taken.varied:
             taken.again |= self._course.steps > taken.step
             begins = now.detach()[: len(taken.first)] if now.dim() and taken.first.dim() else now.detach()
-            taken.varied = begins.shape != taken.first.shape or not torch.equal(begins, taken.first)
+            taken.varied = not are_equal(begins, taken.first)
 
     def _take(self, module: nn.Module, passed: RootPassed) -> None:
         call = passed.call

@@ -28,6 +28,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
+from autograd_doctor.reading.tensor_facts import are_equal
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
@@ -118,7 +119,7 @@ class NextValues(Instrument):
             return
         args, kwargs = copies_of(call.args), copies_of(call.kwargs)
         copied = tensors_in((args or (), kwargs or {}), EVERYTHING)
-        values = next((each for each in copied if _is(each, call.values)), None)
+        values = next((each for each in copied if are_equal(each, call.values)), None)
         if values is None:
             return
         try:
@@ -139,7 +140,3 @@ class NextValues(Instrument):
                     compared_at=call.compared_at,
                 )
             )
-
-
-def _is(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)

@@ -14,6 +14,7 @@ from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensor_facts import is_remote
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -214,7 +215,10 @@ class Course(Instrument):
             self._updated(id(call.optimizer))
 
     def _took_effect(self, step: RunningStep) -> bool:
-        if not step.updated_inside and step.found_inf is None:
+        """A light step does not wait to hear whether a scaler had a fused optimizer leave it out, as it rarely does."""
+        found_inf = step.found_inf
+        is_light = self._guard.attention < Attention.FULL
+        if not step.updated_inside and (found_inf is None or (is_light and is_remote(found_inf))):
             return True
         with self._guard.looking():
             return not (step.only_calls_others or step.skipped)
@@ -231,6 +235,7 @@ class RunningStep:
 
     optimizer: Optimizer
     updated_inside: set[int] = field(default_factory=set)
+    _skipped: bool | None = None
 
     @property
     def found_inf(self) -> torch.Tensor | None:
@@ -240,8 +245,10 @@ class RunningStep:
 
     @property
     def skipped(self) -> bool:
-        """Whether a gradient scaler has it leave everything as it is."""
-        return self.found_inf is not None and bool(float(self.found_inf))
+        """Whether a gradient scaler has it leave everything as it is: asked when it ends, and waited for once."""
+        if self._skipped is None:
+            self._skipped = self.found_inf is not None and bool(float(self.found_inf))
+        return self._skipped
 
     @property
     def only_calls_others(self) -> bool:

@@ -20,13 +20,14 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_leaf, is_parameter, version_of
-from autograd_doctor.reading.tensor_facts import ComingNorms, norms, norms_to_come, read_together
+from autograd_doctor.reading.tensor_facts import ComingNorms, is_remote, norms, norms_to_come
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -154,11 +155,18 @@ class Ledger(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (GradientsCleared, OptimizerStepped)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        late_values: LateValues,
+        parameters: Parameters,
+        optimizers: Optimizers,
     ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
         self._gradients: dict[int, _Gradient] = {}
@@ -170,7 +178,8 @@ class Ledger(Instrument):
         self._left_over: set[int] = set()
         self._leftovers: dict[int, torch.Tensor] = {}
         self._accumulation_measured = False
-        self._written: dict[int, tuple[Location | None, list[GradientUse]]] = {}
+        self._versions_tell: bool | None = None
+        self._written: dict[int, tuple[Location | None, ComingUses]] = {}
         self._set_at: Location | None = None
         self._given: set[int] = set()
 
@@ -226,7 +235,7 @@ class Ledger(Instrument):
         if parameter in self._written or not self.is_by_hand(parameter):
             return
         living = dict(self._parameters.living())
-        self._written[parameter] = location, self.uses([(parameter, living[parameter])], scale=1.0)
+        self._written[parameter] = location, self.uses_to_come([(parameter, living[parameter])])
 
     def set_by_hand(self, location: Location | None) -> None:
         """The program assigned to the `.grad` of a parameter, which may clear it."""
@@ -339,7 +348,8 @@ class Ledger(Instrument):
     def _used_gradients(self) -> dict[int, torch.Tensor]:
         """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used.
 
-        Once a backward has added to it, its norm no longer tells whether the program has altered it.
+        Once a backward has added to it, its norm no longer tells whether the program has altered it. Where an
+        accelerator would be waited for, versions tell, if they did in all steps that were looked at closely.
         """
         held = [
             (number, gradient, self._gradients[number])
@@ -348,14 +358,22 @@ class Ledger(Instrument):
             if (gradient := gradient_of(parameter)) is not None
         ]
         leftovers: dict[int, torch.Tensor] = {}
-        for (number, gradient, entry), norm in zip(held, norms([gradient for _, gradient, _ in held]), strict=True):
+        for (number, gradient, entry), norm in zip(held, self._norms_of_used(held), strict=True):
+            is_unseen = not entry.altered and _differs(norm, entry.consumed_norm)
+            if is_unseen or (self._versions_tell is None and _value(entry.consumed_norm) is not None):
+                self._versions_tell = not is_unseen
             if norm == 0.0:
                 entry.clear()
-            elif _differs(norm, entry.consumed_norm):
+            elif is_unseen:
                 entry.altered = True
             elif not entry.altered:
                 leftovers[number] = gradient
         return leftovers
+
+    def _norms_of_used(self, held: list[tuple[int, torch.Tensor, _Gradient]]) -> list[float]:
+        knows = self._versions_tell and not self._detail.closely and all(is_remote(gradient) for _, gradient, _ in held)
+        known = [norm for *_, entry in held if knows and (norm := _value(entry.consumed_norm)) is not None]
+        return known if len(known) == len(held) else norms([gradient for _, gradient, _ in held])
 
     def _remember(self, leftovers: dict[int, torch.Tensor]) -> None:
         """Copy leftover gradients, once per run, so that the error they cause can be measured after the backward."""
@@ -453,20 +471,26 @@ class Ledger(Instrument):
             step=self._course.steps,
             optimizer=None,
             location=location,
-            uses=[use for _, uses in written.values() for use in uses],
+            uses=[],
             moved=list(written),
         )
-        self._course.when_loss_known(self, lambda loss: self.emit(replace(stepped, loss=loss)), in_place=True)
+        self.tell(stepped, [coming for _, coming in written.values()])
         self.stepped(changed, location)
         self._course.updated_by_hand([parameter for _, parameter in changed])
 
-    def uses(self, parameters: list[tuple[int, torch.Tensor]], scale: float) -> list[GradientUse]:
-        """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""
-        coming = self.uses_to_come(parameters)
-        return coming.put_together(read_together(coming.norms.parts), scale)
+    def tell(self, stepped: OptimizerStepped, coming: list[ComingUses]) -> None:
+        """State a step that the program takes by itself, when the norms of its gradients and the loss are known."""
+        loss = self._course.coming_loss()
+
+        def known(values: Sequence[float]) -> None:
+            left = iter(values)
+            uses = (each.put_together([next(left) for _ in each.norms.parts], 1.0) for each in coming)
+            self.emit(replace(stepped, uses=[use for some in uses for use in some], loss=loss()))
+
+        self._late_values.ask(self, [part for each in coming for part in each.norms.parts], known, in_place=True)
 
     def uses_to_come(self, parameters: list[tuple[int, torch.Tensor]]) -> ComingUses:
-        """The same, for whoever gets to know the norms of the gradients later."""
+        """The gradients that a step is about to use, for whoever gets to know their norms later."""
         held = [(number, gradient) for number, p in parameters if (gradient := gradient_of(p)) is not None]
         found = []
         for number, _ in held:
@@ -524,8 +548,13 @@ def _use(
     )
 
 
+def _value(norm: _Norm | None) -> float | None:
+    return None if norm is None else norm.value
+
+
 def _differs(norm: float, before: _Norm | None) -> bool:
-    return before is not None and before.value is not None and abs(norm - before.value) > _SAME_NORM * norm
+    value = _value(before)
+    return value is not None and abs(norm - value) > _SAME_NORM * norm
 
 
 def _key(gradient: torch.Tensor) -> tuple[int, int]:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from msgspec.structs import replace
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.steps import GradientUse, OptimizerStepped, UpdatesDiscarded
+from autograd_doctor.events.steps import OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.ledger import ComingUses, Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
@@ -76,7 +75,7 @@ class Rebinding(Instrument):
         self._gradients: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         self._derived: dict[int, tuple[weakref.ref[torch.Tensor], _Derived]] = {}
         self._unused: dict[int, tuple[weakref.ref[torch.Tensor], _Derived]] = {}
-        self._uses: dict[int, list[GradientUse]] = {}
+        self._uses: dict[int, ComingUses] = {}
         self._asked: list[tuple[torch.Tensor, int]] = []
         self._at: dict[int, tuple[torch.Size, _Derived]] = {}
         self._discarded: dict[int, Place | None] = {}
@@ -216,7 +215,7 @@ class Rebinding(Instrument):
         living = dict(self._parameters.living()) if leaves else {}
         for number in numbers_in(leaves):
             if number in living and number not in self._uses:
-                self._uses[number] = self._ledger.uses([(number, living[number])], scale=1.0)
+                self._uses[number] = self._ledger.uses_to_come([(number, living[number])])
 
     # --------------------------------------------------------------------------------------------- what was computed
 
@@ -269,16 +268,15 @@ class Rebinding(Instrument):
         location = locate(line)
         for number, leaf in carried.items():
             self._graphs[number] = 0 if is_leaf(leaf) else self._graphs.get(number, 0) + 1
-        uses = [use for number in carried for use in self._uses.get(number, ())]
         stepped = OptimizerStepped(
             step=self._course.steps,
             optimizer=None,
             location=location,
-            uses=uses,
+            uses=[],
             moved=sorted(carried),
             graph_kept=max(self._graphs[number] for number in carried),
         )
-        self._course.when_loss_known(self, lambda loss: self.emit(replace(stepped, loss=loss)), in_place=True)
+        self._ledger.tell(stepped, [self._uses[number] for number in carried if number in self._uses])
         living = dict(self._parameters.living())
         self._ledger.stepped([(number, living[number]) for number in carried if number in living], location)
         for number, leaf in carried.items():

@@ -16,7 +16,8 @@ class ParameterSeen(Event, frozen=True):
     module/module_kind: the module that ran, and the class of that part of it, of which a plain tensor is an attribute.
     series: the same for parameters at the same place in the members of one container of modules or of parameters (a
     `ModuleList`, `ModuleDict`, `ParameterList` …), any of which may be called; "" for all others.
-    replaces: the parameter that was seen before at the same path from the same module object.
+    replaces: the parameter that was seen before at the same path from the same module object, or that was
+    reparametrized there.
     registered_at: the line that gave it to a module, or built the layer that it belongs to. called_from: the outermost
     call of the program that led there, if it is another line. elsewhere: other ranks hold all of its values.
     """

@@ -48,9 +48,10 @@ def free_factors(walk: GraphWalk, root: torch.Tensor) -> list[FreeFactor]:
     found: dict[int, FreeFactor] = {}
     inside: set[int] = set()
     products: set[int] = set()
-    for product, chain in _factors_of(root):
+    summed: set[int] = set()
+    for product, chain in list(_factors_of(root, summed)):
         leaf = walk.leaves.get(id(chain[-1]))
-        if leaf is not None:
+        if leaf is not None and _is_only_summed(walk, product, summed):
             made = walk.made.get(id(product))
             factor = found.setdefault(id(chain[-1]), FreeFactor(leaf, made.place if made is not None else None))
             factor.sizes += _sizes(product, chain[0])
@@ -58,6 +59,18 @@ def free_factors(walk: GraphWalk, root: torch.Tensor) -> list[FreeFactor]:
             products.add(id(product))
     held = {key for key in inside if any(user not in inside | products for user, _ in walk.consumers.get(key, ()))}
     return [factor for key, factor in found.items() if held.isdisjoint(_users_of(walk, key, inside))]
+
+
+def _is_only_summed(walk: GraphWalk, product: Node, summed: set[int]) -> bool:
+    """Whether nothing else of the loss is made of a product: a prediction that is scaled, of which a loss has the
+    exponential as well as the value, is no term."""
+    pending = [id(product)]
+    while pending:
+        users = [user for user, _ in walk.consumers.get(pending.pop(), ())]
+        if not summed.issuperset(users):
+            return False
+        pending += users
+    return True
 
 
 def _users_of(walk: GraphWalk, key: int, inside: set[int]) -> set[int]:
@@ -86,8 +99,11 @@ def _sizes(product: Node, side: Node) -> list[float]:
     return sizes
 
 
-def _factors_of(root: torch.Tensor) -> Iterator[tuple[Node, list[Node]]]:
-    """Products that a loss is a sum of, each with its side that is made of one small leaf, down to this."""
+def _factors_of(root: torch.Tensor, summed: set[int]) -> Iterator[tuple[Node, list[Node]]]:
+    """Products that a loss is a sum of, each with its side that is made of one small leaf, down to this.
+
+    summed: becomes the nodes through which they are added up.
+    """
     products = 0
     pending, met = [root.grad_fn], set[int]()
     while pending and len(met) < _MOST_NODES and products < _MOST_PRODUCTS:
@@ -103,6 +119,7 @@ def _factors_of(root: torch.Tensor) -> Iterator[tuple[Node, list[Node]]]:
                 if chain and not (chains[0] and chains[1]) and chain[-1] not in nodes_below(other):
                     yield node, chain
         elif operation_of(node) in _SUMS | _PRODUCTS:
+            summed.add(id(node))
             pending += sources
 
 

@@ -64,10 +64,10 @@ _TRACKERS = frozenset({"wandb", "comet_ml", "clearml", "neptune", "mlflow"})
 class _Origin:
     """An operation at a place. told: the number of idle steps that was stated last. dropped: one was stated to be.
 
-    derived: a second derivative that was taken with a graph of its own is in what it makes. added_up: it is no vector,
-    or one that is added up in each step. calls: the lines under way
-    when it was met first, outermost first. named_at: that of them which gave the variable `name` to what a function
-    returned.
+    derived: the numbers of the nodes of second derivatives, taken with a graph of their own, that are in what it makes
+    and that no backward came through. added_up: it is no vector, or one that is added up in each step. calls: the lines
+    under way when it was met first, outermost first. named_at: that of them which gave the variable `name` to what a
+    function returned.
     """
 
     operation: str
@@ -82,7 +82,7 @@ class _Origin:
     name: str = ""
     named_at: Place | None = None
     parameters: int = 0
-    derived: bool = False
+    derived: set[int] = field(default_factory=set)
     added_up: bool = True
     structures: set[int] = field(default_factory=set)
 
@@ -197,7 +197,7 @@ class IdleTerms(Instrument):
             if term is not None and (term.origin.place, term.origin.operation) == (operation.place, operation.name):
                 summed.append(term)
             else:
-                steers = operation.name in ORDERINGS and term is not None and term.origin.derived
+                steers = operation.name in ORDERINGS and term is not None and bool(term.origin.derived)
                 self._taken(tensor, reads=reads and not steers)
         return summed
 
@@ -219,7 +219,7 @@ class IdleTerms(Instrument):
         if len(origin.structures) < _STRUCTURES:
             nodes = nodes_of([result])
             origin.structures.add(structure_of(nodes))
-            origin.derived |= any(node._sequence_nr() in self._second_derivatives for node in nodes)
+            origin.derived |= self._second_derivatives.intersection(node._sequence_nr() for node in nodes)
         term = _Term(origin, made, weakref.ref(result))
         self._open.put(result, term)
         self._pending.append(term)
@@ -272,6 +272,10 @@ class IdleTerms(Instrument):
                 _name(term.origin, tensor)
         self._pending = [term for term in self._pending if not term.origin.used]
         self._read_only = [term for term in self._read_only if whole and id(term.made) not in met]
+        derived = [origin.derived for origin in self._origins.values() if origin.derived]
+        reached = {node._sequence_nr() for node in walk.nodes.values()} if derived else ()
+        for numbers in derived:
+            numbers.difference_update(reached)
         dropped = [(key, origin) for key, origin in self._origins.items() if origin.dropped]
         through = {(made.place, made.operation) for made in walk.made.values() if made is not None} if dropped else ()
         for key, origin in dropped:
@@ -342,7 +346,7 @@ class IdleTerms(Instrument):
                         name=origin.name,
                         named_at=locate(origin.named_at),
                         parameters=parameters,
-                        derived=origin.derived,
+                        derived=bool(origin.derived),
                     )
                 )
         self._read_only = [term for term in self._read_only if term.tensor() is not None]

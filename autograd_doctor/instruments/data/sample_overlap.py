@@ -28,7 +28,7 @@ from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.probes import Probe, ends, probe
 from autograd_doctor.reading.subclasses import bytes_of
-from autograd_doctor.reading.tensor_facts import is_spoiled
+from autograd_doctor.reading.tensor_facts import is_spoiled, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.variation import Variation
@@ -380,8 +380,8 @@ class SampleOverlap(Instrument):
             self._is_read(tensor) and tensor.is_floating_point() and len(tensor) > 1 for tensor in data
         )
         for samples, tensor in zip(alike.found, data, strict=True):
-            keys = row_keys(tensor) if tensor.numel() and not is_spoiled(tensor[:1]) else None
-            samples.update((keys or [0, 1])[:64])
+            is_told = readable(tensor) and tensor.numel() and not is_spoiled(tensor[:1])
+            samples.update(((row_keys(tensor) if is_told else None) or [0, 1])[:64])
             alike.from_data |= bool(self._sources.of(tensor))
         alike.read |= only_read
         alike.samples += data[0].shape[0]

@@ -5,6 +5,7 @@ A name is what the user would type at the place where the leaf came into view: `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
@@ -27,6 +28,8 @@ from autograd_doctor.reading.tensor_facts import dtype_name
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 
+_REPARAMETRIZED = re.compile(r"(?:parametrizations\.(\w+)\.original\d*|(\w+)_[gv])$")
+"""What `torch.nn.utils.parametrize`, and the older `weight_norm`, call parameters that take the place of one."""
 _CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
 
@@ -129,10 +132,13 @@ class Parameters(Instrument):
         return numbers
 
     def _placed(self, number: int, root: nn.Module, path: str) -> int | None:
-        """Remember where a parameter was seen; the one that was seen there before, if it is another."""
-        place = (self._roots.number(root), path)
-        before = self._places.get(place)
-        self._places[place] = number
+        """Remember where a parameter was seen; the one that was seen there before, if it is another, or from which it
+        was computed at first."""
+        number_of_root = self._roots.number(root)
+        before = self._places.get((number_of_root, path))
+        self._places[number_of_root, path] = number
+        if before is None and (found := _REPARAMETRIZED.search(path)):
+            before = self._places.get((number_of_root, path[: found.start()] + (found[1] or found[2])))
         return before if before != number else None
 
     def _introduce(

@@ -1,4 +1,4 @@
-"""AD603: `nll_loss`, `ctc_loss` or `kl_div` received something else where it takes log-probabilities."""
+"""AD603: a loss received something else where it takes logarithms, of probabilities or of rates."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from autograd_doctor.events.losses import LossComputed, LossOperand
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.tapes import TapeSealed
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.operations import MOVES
-from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.tape import Op, source_of
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
+from autograd_doctor.tape import Op, Tape, source_of
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
     LAYERS,
@@ -26,7 +26,10 @@ from autograd_doctor.views.losses import (
     faulty_losses,
     named,
 )
+from autograd_doctor.views.tapes import Seen, seen_in_steps
 
+_POSITIVE = {"exp", "softplus"}
+"""What gives a rate for any score."""
 _SAME_FOR_SHIFTED = SOFTMAXES | {"cross_entropy", "log_softmax"}
 
 
@@ -48,6 +51,38 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 continue  # each is what the other one is taken for
             if mistake.holds is not _has_scores or not _are_normalised_otherwise(trace, events[0]):
                 yield _finding(mistake, events)
+    yield from map(_of_rates, seen_in_steps(trace, _rates, tunables["steps"]))
+
+
+def _rates(tape: Tape) -> Iterator[tuple[Location | None, Op]]:
+    """What makes positive numbers of any scores, and hands them to a loss that takes the logarithms of rates."""
+    for loss in tape.named("poisson_nll_loss"):
+        made_by = source_of(loss.values[0], MOVES).by
+        if made_by is not None and made_by.name in _POSITIVE and loss.values[0].learns and _takes_logarithms(loss):
+            yield loss.location, made_by
+
+
+def _takes_logarithms(loss: Op) -> bool:
+    """As `poisson_nll_loss` does unless it is told otherwise."""
+    given = [each for each in loss.operands if type(each) is bool]
+    return bool(loss.options.get("log_input", given[0] if given else True))
+
+
+def _of_rates(seen: Seen[Op]) -> Finding:
+    made_by = seen.found
+    return RULE.finding(
+        f"`poisson_nll_loss` takes the logarithms of rates, and what it got was made by `{made_by.called}`, which "
+        "makes rates: the exponential of them, by which the loss goes, is never below 1",
+        subject="rates",
+        location=seen.location,
+        severity="warning",
+        confidence="medium",
+        help="pass `log_input=False`, or give it the scores from which these numbers are made",
+        evidence={"steps": seen.steps},
+        related=elsewhere(f"`{made_by.called}` made positive numbers here", made_by.location, seen.location),
+        step_first=seen.step + 1,
+        step_count=seen.steps,
+    )
 
 
 def _are_normalised_otherwise(trace: Trace, event: LossComputed) -> bool:
@@ -289,23 +324,60 @@ def good_sequences() -> None:
         optimizer.step()
 
 
+def bad_rates() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(256, 4)
+    counts = torch.poisson((0.5 * x[:, :1]).exp())
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1), nn.Softplus())
+    criterion = nn.PoissonNLLLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for rows in torch.arange(256).split(32):
+        optimizer.zero_grad()
+        loss = criterion(model(x[rows]), counts[rows])  # <- AD603
+        loss.backward()
+        optimizer.step()
+
+
+def good_rates() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(256, 4)
+    counts = torch.poisson((0.5 * x[:, :1]).exp())
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1), nn.Softplus())
+    criterion = nn.PoissonNLLLoss(log_input=False)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for rows in torch.arange(256).split(32):
+        optimizer.zero_grad()
+        loss = criterion(model(x[rows]), counts[rows])
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD603",
     name="probabilities-as-log-probabilities",
     severity="error",
-    title="a loss got something else than the log-probabilities that it takes",
+    title="a loss got something else than the logarithms that it takes",
     observes="The prediction of `nll_loss`, `ctc_loss` or `kl_div` holds probabilities, by the operation that made it "
     "or by rows that sum to one, or comes from a layer and the exponentials of its rows do not sum to one. Of `kl_div` "
-    "also a target of probabilities with `log_target=True`, or of log-probabilities without.",
+    "also a target of probabilities with `log_target=True`, or of log-probabilities without. A warning: what "
+    "`poisson_nll_loss` takes for the logarithms of rates was made by `exp` or `softplus`.",
     why="These losses take no logarithm: given probabilities, the loss is a mean of numbers between -1 and "
-    "0 whose gradient hardly tells a wrong prediction from a right one; given scores, it falls without end.",
-    fix="`log_softmax` before these losses; for classes, `cross_entropy` on scores.",
+    "0 whose gradient hardly tells a wrong prediction from a right one; given scores, it falls without end. A rate "
+    "that is taken for its logarithm becomes one that is never below 1.",
+    fix="`log_softmax` before these losses; for classes, `cross_entropy` on scores; for rates, `log_input=False`.",
     fine="Log-probabilities of any making: weighted, mixed, smoothed, or scores of which another function, as "
     "`logsumexp` or an integral, is in the loss too.",
     needs=(BackwardRan, LossComputed, TapeSealed),
     examine=examine,
-    bad=(bad, bad_scores, bad_sequences),
-    good=(good, good_by_hand, good_sequences),
+    bad=(bad, bad_scores, bad_sequences, bad_rates),
+    good=(good, good_by_hand, good_sequences, good_rates),
+    tunables={"steps": Tunable(2, "fewest steps with such rates", MORE_THAN_ONCE)},
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD609"),
     about="loss",
 )

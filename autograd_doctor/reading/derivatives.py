@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+from autograd_doctor.reading.directional import DIRECTIONS, gradients
 from autograd_doctor.reading.estimators import estimated
 from autograd_doctor.reading.finite_differences import Case, Slopes, slopes
 from autograd_doctor.reading.held import doubled
@@ -26,9 +27,6 @@ _SECOND_ABSOLUTE, _SECOND_RELATIVE = 1e-4, 1e-2
 """Tolerances of `gradgradcheck`: its quotients of a backward are coarser than those of a forward."""
 
 
-_DIRECTIONS, _ALONG = 3, 1e-6
-_AGREE_RELATIVE, _AGREE_OF_NORM = 1e-2, 1e-3
-"""As for single entries (`finite_differences.near`)."""
 _FINE_STEPS, _STEP = 8, 1e-5
 _PARTIAL = "the derivative through the last rounds of the forward's loop"
 
@@ -121,43 +119,8 @@ def judge_twice(case: Case) -> Verdict:
 def agrees_along(case: Case) -> bool:
     """Whether gradients agree with the forward along a few directions, each through one input: cheap at any size."""
     leaves = case.leaves()
-    outputs = case.run(*leaves)
-    for _ in range(_DIRECTIONS):
-        weights = [torch.randn_like(out) for out in outputs]
-        carrying = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if out.requires_grad]
-        gradients = torch.autograd.grad(
-            [out for out, _ in carrying],
-            leaves,
-            [weight for _, weight in carrying],
-            retain_graph=True,
-            allow_unused=True,
-        )
-        for index, gradient in enumerate(gradients):
-            returned = torch.zeros_like(leaves[index]) if gradient is None else gradient
-            if not _agrees_through(case, leaves, index, returned, weights):
-                return False
-    return bool(outputs)
-
-
-def _agrees_through(
-    case: Case, leaves: Sequence[torch.Tensor], index: int, returned: torch.Tensor, weights: Sequence[torch.Tensor]
-) -> bool:
-    direction = torch.randn_like(leaves[index])
-    along = torch.cat([weight.reshape(-1).double() for weight in weights])
-
-    def reached(by: float) -> torch.Tensor:
-        moved = [leaf.detach() for leaf in leaves]
-        moved[index] = moved[index] + by * direction
-        return case.values(moved)
-
-    slope = float((returned.double() * direction).sum())
-    measured = float(((reached(_ALONG) - reached(-_ALONG)) @ along) / (2 * _ALONG))
-    return abs(slope - measured) <= room_beside(slope, measured, returned)
-
-
-def room_beside(slope: float, measured: float, returned: torch.Tensor) -> float:
-    """How far apart the two may be of which one was returned and the other was measured along a direction."""
-    return _AGREE_RELATIVE * max(abs(slope), abs(measured)) + _AGREE_OF_NORM * float(returned.norm())
+    tried = (gradients(case, leaves) for _ in range(DIRECTIONS))
+    return all(found.off_by(i, torch.randn_like(leaf)) <= 0 for found in tried for i, leaf in enumerate(leaves))
 
 
 def _worst(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int], mistake: str) -> Verdict:

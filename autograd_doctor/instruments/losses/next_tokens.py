@@ -1,4 +1,4 @@
-"""Losses, and picked log-probabilities, whose targets are the tokens that a module took in, further along or not, and whether it looks at these."""
+"""Losses, and picked log-probabilities, whose targets are the tokens that a module took in, or those one place on."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,23 @@ def in_float8(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float8_e4m3fn).double()
 
 
+def covariance(x: torch.Tensor) -> torch.Tensor:
+    return x.T @ x / len(x) + 0.1 * torch.eye(x.shape[1], dtype=x.dtype)
+
+
+def quick_gelu(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.sigmoid(1.702 * x)
+
+
+def slope_of_gelu(x: torch.Tensor) -> torch.Tensor:
+    return (1 + torch.erf(x / 2**0.5)) / 2 + x * torch.exp(-x * x / 2) / (2 * torch.pi) ** 0.5
+
+
+def series(terms: int) -> Callable[..., torch.Tensor]:
+    """The slope of the exponential, by so many terms."""
+    return lambda x, g: g * sum(x**k / math.factorial(k) for k in range(terms))
+
+
 @pytest.mark.parametrize(
     ("apply", "arguments", "reason"),
     [
@@ -79,6 +97,13 @@ def in_float8(x: torch.Tensor) -> torch.Tensor:
         (linear(in_eight_bits), (X, W), "to within a few percent"),
         (linear(largest), (X, W), "without small values"),
         (custom(lambda x, w: x @ w.T, lambda x, w, g: (g @ w, g.T @ largest(x))), (X, W), "without small values"),
+        (custom(quick_gelu, lambda x, g: g * slope_of_gelu(x)), (X,), "to within a few percent"),
+        (custom(torch.exp, series(9)), (X,), "to within a few percent"),
+        (
+            custom(lambda x, w: x @ w.T, lambda x, w, g: (g @ w, g.T @ x @ covariance(x).inverse())),
+            (X, W),
+            "preconditioned",
+        ),
     ],
 )
 def test_what_stands_in_for_the_derivative_is_told(apply: Any, arguments: Any, reason: str) -> None:
@@ -121,6 +146,52 @@ def test_what_may_be_an_estimator_differs_with_what_was_measured(apply: Any) -> 
     found = judge(case(apply, X, W))
     assert (found.verdict, found.input) == ("differs", 0)
     assert "(cosine)" in found.reason
+
+
+def gaussian(mean: torch.Tensor, log_scale: torch.Tensor) -> torch.Tensor:
+    return (mean**2 + (2 * log_scale).exp()).sum() / 2 - log_scale.sum()
+
+
+def natural(mean: torch.Tensor, log_scale: torch.Tensor, g: torch.Tensor) -> Any:
+    variance = (2 * log_scale).exp()
+    return g * mean * variance, g * (variance - 1) / 2
+
+
+def slope_of_gelu_through(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Any:
+    towards = g * slope_of_gelu(x @ w.T)
+    return towards @ w, towards.T @ x
+
+
+@pytest.mark.parametrize(
+    ("apply", "arguments"),
+    [
+        (custom(gaussian, natural), (X[0], W[0])),
+        (custom(gaussian, natural), (X[0], torch.full_like(X[0], -0.7))),
+        (custom(lambda s, x: s * x, lambda s, x, g: ((g * x).sum() * s * s / 2, s * g)), (torch.ones_like(X[0, 0]), X)),
+        (custom(lambda x, w: x @ w.T, lambda x, w, g: (g @ w, g.T @ x / ((x * x).mean(0) + 0.1))), (X, W)),
+        (custom(lambda x, w: x @ w.T, lambda x, w, g: (g @ w / x.var(0), g.T @ x)), (X, W)),
+        (custom(torch.exp, series(3)), (X,)),
+        (custom(torch.exp, series(5)), (X,)),
+        (custom(torch.sin, lambda x, g: g * (1 - x**2 / 2 + x**4 / 24)), (X,)),
+        (custom(lambda x, w: quick_gelu(x @ w.T), slope_of_gelu_through), (X, W)),
+    ],
+    ids=["Gaussian", "equal scales", "one scale", "weights", "inputs", "three terms", "five", "sine", "fused gate"],
+)
+def test_natural_gradients_and_approximations_show_no_mistake(apply: Any, arguments: Any) -> None:
+    """A factor that happens to be the same for all elements at one point is another one elsewhere."""
+    assert judge(case(apply, *arguments)).verdict == "differs"
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        custom(lambda m, s: (m * s.exp()).sum(), lambda m, s, g: (2 * g * s.exp(), g * m * s.exp())),
+        custom(lambda m, s: (m * s).sum(), lambda m, s, g: (g.expand_as(m), g * m)),
+    ],
+    ids=["twice", "a factor that may be negative"],
+)
+def test_a_forgotten_factor_is_one_wherever_the_function_is_called(apply: Any) -> None:
+    assert judge(case(apply, X[0], torch.full_like(X[0], 0.7))).verdict == "wrong"
 
 
 def test_one_that_hands_on_what_comes_in_may_be_an_estimator() -> None:

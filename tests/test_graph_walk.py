@@ -504,3 +504,11 @@ def test_a_bad_gradient_of_a_node_without_a_line_is_told_by_its_name() -> None:
     root = leaf(0.0).sqrt()
     event = non_finite_event(walk(root), BadGradient(root.grad_fn, [], False), [], absorbed=False)
     assert (event.operation, event.location) == ("sqrt", None)
+
+
+def test_leaves_that_a_gradient_is_sent_to() -> None:
+    taught, clamped, cancelled = leaf(), leaf(), leaf()
+    loss = (taught.exp() + clamped.clamp(min=1e3) + (cancelled - cancelled)).sum()
+    with watched(loss) as watch:
+        loss.backward()
+    assert [each is taught for each in watch.sent_to()] == [True]

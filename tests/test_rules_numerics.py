@@ -330,10 +330,20 @@ def test_gradients_that_died_are_told_at_the_operation_or_at_the_optimizer_that_
         lives(1.0, *[0.0] * 12, 0.5),
         lives(1.0, *[0.0] * 12, loss=0.0),
         lives(1.0, *[0.0] * 12, wrote=[0]),
+        [*lives(1.0, *[0.0] * 12), backward(13, wrote=[0, 1], sent_to=[1], loss=3.0)],
         [*lives(1.0, *[0.0] * 12), LightStepsCounted(step=20, first=13, steps=7, backwards=7, loss=0.0)],
         [*lives(1.0, wrote=[0, 1]), *(stepped(step, {0: 0.0, 1: 0.0}) for step in range(1, 13))],
     ],
-    ids=["few steps", "never alive", "came back", "all is learned", "a part rests", "all is learned later", "cleared"],
+    ids=[
+        "few steps",
+        "never alive",
+        "came back",
+        "all is learned",
+        "a part rests",
+        "masked",
+        "all is learned later",
+        "cleared",
+    ],
 )
 def test_gradients_that_are_not_dead(happened: list[Event]) -> None:
     assert examined(gradients_died.RULE, BOTH, happened) == []

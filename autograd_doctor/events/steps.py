@@ -94,6 +94,7 @@ class BackwardRan(Event, frozen=True):
     behind: those reached that no optimizer holds, and that work on what was computed from some that one does.
     before: those from which something was computed that some that one holds work on.
     ahead: where it reached parameters of several optimizers, those none of whose parameters works on the others'.
+    sent_to: of those it wrote, where gradients were looked at, those to which a nonzero one was sent.
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
@@ -119,6 +120,7 @@ class BackwardRan(Event, frozen=True):
     before: list[int] = []
     ahead: list[int] = []
     wrote: list[int] = []
+    sent_to: list[int] = []
     cuts: list[Cut] = []
     zeroings: list[Zeroing] = []
     accumulated: Accumulation | None = None

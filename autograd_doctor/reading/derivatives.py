@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+from autograd_doctor.reading.directional import DIRECTIONS, gradients
 from autograd_doctor.reading.estimators import estimated
 from autograd_doctor.reading.finite_differences import Case, Slopes, slopes
 from autograd_doctor.reading.held import doubled
@@ -26,9 +29,6 @@ _SECOND_ABSOLUTE, _SECOND_RELATIVE = 1e-4, 1e-2
 """Tolerances of `gradgradcheck`: its quotients of a backward are coarser than those of a forward."""
 
 
-_DIRECTIONS, _ALONG = 3, 1e-6
-_AGREE_RELATIVE, _AGREE_OF_NORM = 1e-2, 1e-3
-"""As for single entries (`finite_differences.near`)."""
 _FINE_STEPS, _STEP = 8, 1e-5
 _PARTIAL = "the derivative through the last rounds of the forward's loop"
 
@@ -78,11 +78,46 @@ def judge(case: Case) -> Verdict:
         is_partial, mistake = _through_last_rounds(case, leaves, found, wrong)
     if is_partial:
         return Verdict("surrogate", f"it is only {_PARTIAL}")
-    mistake = mistake or slip([leaf.shape for leaf in leaves], found, wrong, case.wanted)
+    elsewhere = partial(_slopes_elsewhere, case)
+    mistake = mistake or slip([leaf.shape for leaf in leaves], found, wrong, case.wanted, elsewhere)
     is_scaled = any(factor_of(found[index]) or not found[index].returned.any() for index in wrong)
     if not is_scaled and jumps(case, leaves, found, wrong) >= (STAIRS if mistake else 1):
         return Verdict("surrogate", "its forward jumps")
     return _worst(found, wrong, case.wanted, mistake)
+
+
+def _slopes_elsewhere(case: Case) -> list[list[Slopes]]:
+    """All slopes, with other values of all floating inputs, in turn: of another size, spread, shifted, negated."""
+    generator = torch.Generator().manual_seed(0)
+    found = []
+    for move in _MOVES:
+        changed = [move(each, generator) if _floats(each) else each for each in case.arguments]
+        elsewhere = replace(case, arguments=tuple(changed))
+        with contextlib.suppress(Exception):  # a function may be defined for some values only
+            leaves = elsewhere.leaves()
+            if bool(elsewhere.values(leaves).isfinite().all()):
+                found.append([slopes(elsewhere, leaves, index) for index in range(len(leaves))])
+    return found
+
+
+def _floats(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _spread_out(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Each element by a factor of its own; a symmetric matrix stays one."""
+    factors = 0.75 + 0.5 * torch.rand(tensor.shape, generator=generator, dtype=tensor.dtype).to(tensor.device)
+    if tensor.dim() > 1 and tensor.shape[-1] == tensor.shape[-2] and torch.equal(tensor, tensor.mT):
+        factors = (factors + factors.mT) / 2
+    return tensor * factors
+
+
+_MOVES: tuple[Callable[[torch.Tensor, torch.Generator], torch.Tensor], ...] = (
+    lambda tensor, _: 1.375 * tensor,
+    _spread_out,
+    lambda tensor, _: tensor + 0.25,
+    lambda tensor, _: -tensor,
+)
 
 
 def _through_last_rounds(
@@ -90,12 +125,12 @@ def _through_last_rounds(
 ) -> tuple[bool, str]:
     """Whether it is the derivative of a part of the forward's loop, and what else is wrong with it if it is no more."""
     mistakes = []
-    for partial in held_slopes(case, leaves, found):
-        still_wrong = [index for index in wrong if bool(partial[index].wrong.any())]
-        is_explained = any(bool(partial[index].returned.any()) for index in set(wrong) - set(still_wrong))
+    for within in held_slopes(case, leaves, found):
+        still_wrong = [index for index in wrong if bool(within[index].wrong.any())]
+        is_explained = any(bool(within[index].returned.any()) for index in set(wrong) - set(still_wrong))
         if not still_wrong and is_explained:
             return True, ""
-        mistake = slip([leaf.shape for leaf in leaves], partial, still_wrong, case.wanted) if still_wrong else ""
+        mistake = slip([leaf.shape for leaf in leaves], within, still_wrong, case.wanted) if still_wrong else ""
         if mistake or is_explained:
             mistakes.append(f"apart from {_PARTIAL}, {mistake or 'the gradient of some inputs differs'}")
     return False, next(iter(mistakes), "")
@@ -121,43 +156,8 @@ def judge_twice(case: Case) -> Verdict:
 def agrees_along(case: Case) -> bool:
     """Whether gradients agree with the forward along a few directions, each through one input: cheap at any size."""
     leaves = case.leaves()
-    outputs = case.run(*leaves)
-    for _ in range(_DIRECTIONS):
-        weights = [torch.randn_like(out) for out in outputs]
-        carrying = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if out.requires_grad]
-        gradients = torch.autograd.grad(
-            [out for out, _ in carrying],
-            leaves,
-            [weight for _, weight in carrying],
-            retain_graph=True,
-            allow_unused=True,
-        )
-        for index, gradient in enumerate(gradients):
-            returned = torch.zeros_like(leaves[index]) if gradient is None else gradient
-            if not _agrees_through(case, leaves, index, returned, weights):
-                return False
-    return bool(outputs)
-
-
-def _agrees_through(
-    case: Case, leaves: Sequence[torch.Tensor], index: int, returned: torch.Tensor, weights: Sequence[torch.Tensor]
-) -> bool:
-    direction = torch.randn_like(leaves[index])
-    along = torch.cat([weight.reshape(-1).double() for weight in weights])
-
-    def reached(by: float) -> torch.Tensor:
-        moved = [leaf.detach() for leaf in leaves]
-        moved[index] = moved[index] + by * direction
-        return case.values(moved)
-
-    slope = float((returned.double() * direction).sum())
-    measured = float(((reached(_ALONG) - reached(-_ALONG)) @ along) / (2 * _ALONG))
-    return abs(slope - measured) <= room_beside(slope, measured, returned)
-
-
-def room_beside(slope: float, measured: float, returned: torch.Tensor) -> float:
-    """How far apart the two may be of which one was returned and the other was measured along a direction."""
-    return _AGREE_RELATIVE * max(abs(slope), abs(measured)) + _AGREE_OF_NORM * float(returned.norm())
+    tried = (gradients(case, leaves) for _ in range(DIRECTIONS))
+    return all(found.off_by(i, torch.randn_like(leaf)) <= 0 for found in tried for i, leaf in enumerate(leaves))
 
 
 def _worst(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int], mistake: str) -> Verdict:

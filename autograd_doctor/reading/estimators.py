@@ -2,7 +2,8 @@
 
 They are drawn at random, grow out of proportion to what comes in, depend on an argument that the forward leaves alone,
 are held to a bound, leave out what is small, smooth the bends of the forward, come close everywhere and are exact
-nowhere, or are means over the samples that share a row of a table, of which the derivative is the sum.
+nowhere, are the derivative times a symmetric positive definite matrix, or are means over the samples that share a row
+of a table, of which the derivative is the sum.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.reading.finite_differences import Case, Slopes, jacobian, near, slopes
+from autograd_doctor.reading.finite_differences import Case, Slopes, jacobian, near, paired, slopes
 from autograd_doctor.reading.slips import factor_of
 
 _INCOMING = (1.375, 2.0**10, 2.0**-20)
@@ -45,14 +46,21 @@ _SMOOTHED = "its forward is piecewise linear, and its gradient smooths the kinks
 _NEARLY = "it is the derivative to within a few percent"
 _AVERAGED = "it is the mean over the samples that select a row, where the derivative is their sum"
 
+_PRECONDITIONED = "it is the derivative, preconditioned by a symmetric positive definite matrix"
+
+_SOLVED, _DEFINITE = 1e-6, 1e-9
+"""The parts by which a preconditioned gradient may be off, and a product with it be less than zero."""
+
+_FEWEST_ELEMENTS = 8
+
 _FEWEST_CHOICES = 3
 """Two rows that are chosen differently often."""
 
 
 def estimated(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes], wrong: Sequence[int]) -> str:
     """How the gradients of the `wrong` leaves stand in for the derivative, "" if that does not show."""
-    returned = [jacobian(case, leaves, index) for index in wrong]
     slopes_of = [found[index] for index in wrong]
+    returned = [_returned(case, leaves, found[index], index, 1.0) for index in wrong]
     if not all(_alike(each, slope.returned) for each, slope in zip(returned, slopes_of, strict=True)):
         return _RANDOM
     if all(_is_disproportionate(case, leaves, found[index], index) for index in wrong):
@@ -67,7 +75,16 @@ def estimated(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes
         return _SMOOTHED
     if _is_averaged(case, leaves, wrong):
         return _AVERAGED
-    return _NEARLY if all(map(_is_close, slopes_of)) else ""
+    if all(map(_is_close, slopes_of)):
+        return _NEARLY
+    is_scaled = all(_is_preconditioned(slope) or factor_of(slope) > 0 for slope in slopes_of)
+    return _PRECONDITIONED if is_scaled and any(map(_is_preconditioned, slopes_of)) else ""
+
+
+def _returned(case: Case, leaves: Sequence[torch.Tensor], slope: Slopes, index: int, incoming: float) -> torch.Tensor:
+    """What backward returns now, to be laid beside `slope`."""
+    rows = jacobian(case, leaves, index, incoming)
+    return paired(rows, leaves[index]) if slope.in_pairs else rows
 
 
 def _alike(left: torch.Tensor, right: torch.Tensor) -> bool:
@@ -76,13 +93,13 @@ def _alike(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 def _is_disproportionate(case: Case, leaves: Sequence[torch.Tensor], slope: Slopes, index: int) -> bool:
     """Unless it is not zero for nothing, grows faster, or grows so while gradients are small and is wrong there."""
-    if bool(jacobian(case, leaves, index, 0.0).isinf().any()):  # per unit of nothing
+    if bool(_returned(case, leaves, slope, index, 0.0).isinf().any()):  # per unit of nothing
         return False
-    others = [jacobian(case, leaves, index, incoming) for incoming in _INCOMING]
+    others = [_returned(case, leaves, slope, index, incoming) for incoming in _INCOMING]
     if all(_alike(other, slope.returned) for other in others):
         return False
     largest = float(torch.maximum(slope.returned.abs(), slope.measured.abs()).max())
-    small, smaller = others[-1], jacobian(case, leaves, index, _INCOMING[-1] / _INCOMING[0])
+    small, smaller = others[-1], _returned(case, leaves, slope, index, _INCOMING[-1] / _INCOMING[0])
     grows = float(others[1].abs().max()) > _CEILING * largest
     return not grows and (not _alike(small, smaller) or not bool(small.any()))
 
@@ -97,7 +114,8 @@ def _is_steered(
     changed = replace(case, arguments=(*case.arguments[:position], other, *case.arguments[position + 1 :]))
     with contextlib.suppress(Exception):  # a value may be refused
         return torch.equal(changed.values(leaves), case.values(leaves)) and not any(
-            _alike(jacobian(changed, leaves, index), slope.returned) for index, slope in zip(wrong, found, strict=True)
+            _alike(_returned(changed, leaves, slope, index, 1.0), slope.returned)
+            for index, slope in zip(wrong, found, strict=True)
         )
     return False
 
@@ -199,5 +217,41 @@ def _is_over_counts(slope: Slopes, shape: torch.Size, choices: torch.Tensor) -> 
 
 def _is_close(slope: Slopes) -> bool:
     """Not where one factor explains it: the wrong number is seldom far from the right one."""
-    off = ((slope.returned - slope.measured) * slope.reliable).norm(dim=1)
-    return not factor_of(slope) and bool((off <= _CLOSE * (slope.measured * slope.reliable).norm(dim=1)).all())
+    off, derivative = ((slope.returned - slope.measured) * slope.reliable), slope.measured * slope.reliable
+    if factor_of(slope):
+        return False
+    return bool((off.norm(dim=1) <= _CLOSE * derivative.norm(dim=1)).all()) or _is_close_by_element(off, derivative)
+
+
+def _is_close_by_element(off: torch.Tensor, derivative: torch.Tensor) -> bool:
+    """Beside the largest slope, of functions that work element by element: there are some of almost none."""
+    is_by_element = not bool(((derivative != 0).sum(dim=1) > 1).any())
+    is_varied = int((derivative.any(dim=1)).sum()) >= _FEWEST_ELEMENTS
+    return is_by_element and is_varied and bool(off.abs().max() <= _CLOSE * derivative.abs().max())
+
+
+def _is_preconditioned(slope: Slopes) -> bool:
+    """Whether the gradient is that of the derivative through such a matrix, the same for all outputs.
+
+    Not of one that scales each element by itself, as a chain factor would that was forgotten.
+    """
+    if not bool(slope.reliable.all()) or len(slope.measured) < 2:
+        return False
+    returned, measured = slope.returned, slope.measured
+    product = returned @ measured.T
+    size = float(product.abs().max())
+    is_mixed = bool((product - product.diag().diag()).abs().max() > _VARIED * size)
+    is_symmetric = bool((product - product.T).abs().max() <= _SOLVED * size)
+    if not (is_mixed and is_symmetric and _is_definite(product, measured)):
+        return False
+    solved = measured @ (torch.linalg.pinv(measured, rtol=_SOLVED) @ returned)
+    by_element = measured * (returned * measured).sum(0) / (measured**2).sum(0)
+    room = returned.norm()
+    return bool((solved - returned).norm() <= _SOLVED * room and (by_element - returned).norm() > _VARIED * room)
+
+
+def _is_definite(product: torch.Tensor, measured: torch.Tensor) -> bool:
+    """Whether the matrix between loses no direction that the derivative has."""
+    values = torch.linalg.eigvalsh(product)
+    rank = int(torch.linalg.matrix_rank(measured, rtol=_SOLVED))
+    return bool(values.min() >= -_DEFINITE * values.max()) and int((values > _SOLVED * values.max()).sum()) == rank

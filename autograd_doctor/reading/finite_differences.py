@@ -74,13 +74,14 @@ class Slopes:
     """Rows are outputs, columns the elements of one input: what backward returned, and the difference quotients.
 
     `reliable` leaves out entries where the forward has a kink or computes too coarsely to tell; `blocks` are the rows
-    of each output.
+    of each output. `in_pairs`: both entries of a pair in a symmetric matrix are their mean.
     """
 
     returned: torch.Tensor
     measured: torch.Tensor
     reliable: torch.Tensor
     blocks: tuple[slice, ...]
+    in_pairs: bool = False
 
     @property
     def wrong(self) -> torch.Tensor:
@@ -107,18 +108,16 @@ def _of_symmetric(found: Slopes, leaf: torch.Tensor) -> Slopes:
     is_square = leaf.dim() > 1 and leaf.shape[-1] == leaf.shape[-2] > 1
     if not is_square or not torch.allclose(leaf, leaf.mT):
         return found
-    measured, returned, reliable = (
-        each.reshape(-1, *leaf.shape) for each in (found.measured, found.returned, found.reliable)
-    )
+    measured, reliable = (each.reshape(-1, *leaf.shape) for each in (found.measured, found.reliable))
     if bool(measured.tril(-1).any()) == bool(measured.triu(1).any()):
         return found
-    shape = found.measured.shape
-    return Slopes(
-        ((returned + returned.mT) / 2).reshape(shape),
-        ((measured + measured.mT) / 2).reshape(shape),
-        (reliable & reliable.mT).reshape(shape),
-        found.blocks,
-    )
+    returned, measured = (paired(each, leaf) for each in (found.returned, found.measured))
+    return Slopes(returned, measured, (reliable & reliable.mT).reshape(measured.shape), found.blocks, in_pairs=True)
+
+
+def paired(rows: torch.Tensor, leaf: torch.Tensor) -> torch.Tensor:
+    matrices = rows.reshape(-1, *leaf.shape)
+    return ((matrices + matrices.mT) / 2).reshape(rows.shape)
 
 
 def against(returned: torch.Tensor, case: Case, leaves: Sequence[torch.Tensor], index: int) -> Slopes:

@@ -320,6 +320,11 @@ class GradientWatch:
                 found.setdefault(id(node), (node, set()))[1].update(below)
         return list(found.values())
 
+    def sent_to(self) -> list[torch.Tensor]:
+        """Leaves that a nonzero gradient was sent to, and did not cancel out with another one."""
+        leaves = self._walk.leaves.items()
+        return [leaf for key, leaf in leaves if self._was_sent(key) and not self._is_cancelled_leaf(key)]
+
     def _is_cancelled_leaf(self, key: int) -> bool:
         """Whether gradients of the same size arrived at a leaf, and left nothing there."""
         consumers = self._walk.consumers.get(key, ())

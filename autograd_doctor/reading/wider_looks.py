@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 
-from autograd_doctor.reading.derivatives import Verdict, copies_of, judge, room_beside
+from autograd_doctor.reading.derivatives import Verdict, copies_of, judge
+from autograd_doctor.reading.directional import DIRECTIONS, Gradients, gradients
 from autograd_doctor.reading.finite_differences import Case
 
-_DIRECTIONS, _ALONG = 3, 1e-6
 _MOST_LOOKS = 8
 """Elements to judge around: at kinks of the forward both sides may be right."""
 _SIZES = (24, 12, 6, 4, 2)
@@ -50,49 +49,24 @@ def _off(case: Case) -> Iterator[tuple[int, int]]:
     """Leaves, and elements of theirs, the moving of which does other things to the outputs than the gradient says."""
     leaves = case.leaves()
     left = [(leaf.detach() != 0).to(leaf.dtype) for leaf in leaves]  # many are exactly 0 where a forward has its kink
-    for number in range(_DIRECTIONS + _MOST_LOOKS):
-        index, element = _one_off(case, leaves, left) or (None, None)
+    for number in range(DIRECTIONS + _MOST_LOOKS):
+        index, element = _one_off(gradients(case, leaves), left) or (None, None)
         if index is not None and element is not None:
             left[index].reshape(-1)[element] = 0
             yield index, element
-        elif number >= _DIRECTIONS - 1:
+        elif number >= DIRECTIONS - 1:
             return
 
 
-def _one_off(case: Case, leaves: Sequence[torch.Tensor], left: Sequence[torch.Tensor]) -> tuple[int, int] | None:
-    outputs = case.run(*leaves)
-    weights = [torch.randn_like(out) for out in outputs]
-    carrying = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if out.requires_grad]
-    along = torch.cat([weight.reshape(-1).double() for weight in weights])
-    gradients = torch.autograd.grad(
-        [out for out, _ in carrying], leaves, [weight for _, weight in carrying], allow_unused=True
-    )
-    for index, gradient in enumerate(gradients):
-        returned = torch.zeros_like(leaves[index]) if gradient is None else gradient.double()
-        moved = torch.randn_like(leaves[index]) * left[index]
-        if _off_by(case, leaves, index, returned, moved, along) > 0:
-            return index, _narrowed(case, leaves, index, returned, moved, along)
+def _one_off(found: Gradients, left: Sequence[torch.Tensor]) -> tuple[int, int] | None:
+    for index, elements in enumerate(left):
+        moved = torch.randn_like(elements) * elements
+        if found.off_by(index, moved) > 0:
+            return index, _narrowed(found, index, moved)
     return None
 
 
-def _off_by(
-    case: Case, leaves: Sequence[torch.Tensor], index: int, returned: torch.Tensor, moved: torch.Tensor, along: Any
-) -> float:
-    """By how much more than rounding the outputs change otherwise than the gradient says."""
-
-    def reached(by: float) -> torch.Tensor:
-        others = [leaf.detach() for leaf in leaves]
-        others[index] = others[index] + by * moved
-        return case.values(others)
-
-    slope = float((returned * moved).sum())
-    measured = float(((reached(_ALONG) - reached(-_ALONG)) @ along) / (2 * _ALONG))
-    return abs(slope - measured) - room_beside(slope, measured, returned * (moved != 0))
-
-
-def _narrowed(
-    case: Case, leaves: Sequence[torch.Tensor], index: int, returned: torch.Tensor, moved: torch.Tensor, along: Any
-) -> int:
+def _narrowed(found: Gradients, index: int, moved: torch.Tensor) -> int:
     """The element to which halving leads, on the side that is off by more."""
     elements = moved.reshape(-1).nonzero().flatten()
     while elements.numel() > 1:
@@ -101,6 +75,6 @@ def _narrowed(
         for half in halves:
             part = torch.zeros_like(moved).reshape(-1)
             part[half] = moved.reshape(-1)[half]
-            off.append(_off_by(case, leaves, index, returned, part.reshape(moved.shape), along))
+            off.append(found.off_by(index, part.reshape(moved.shape)))
         elements = halves[off.index(max(off))]
     return int(elements[0])

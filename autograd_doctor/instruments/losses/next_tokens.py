@@ -1,4 +1,4 @@
-"""Losses whose targets are the tokens that a module took in, further along or not, and whether it looks at these."""
+"""Losses, and picked log-probabilities, whose targets are the tokens that a module took in, or those one place on."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ from autograd_doctor.reading.later import (
     sees_itself,
     shift_of,
 )
-from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.reading.loss_arguments import operands_of, picked_classes
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
@@ -44,6 +45,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
+_PICKS = frozenset({"gather", "take_along_dim"})
 _MOST_MODULES = 4
 _MOST_SECONDS = 0.2
 """Of one call, under our eyes; a trial makes up to six."""
@@ -112,7 +114,7 @@ class NextTokens(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
-        self.listen(self._lineage.operated, self._operation_ended, names=CLASSES)
+        self.listen(self._lineage.operated, self._operation_ended, names=CLASSES | _PICKS)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     # --------------------------------------------------------------------------------------------------------- calls
@@ -145,11 +147,8 @@ class NextTokens(Instrument):
             known.seconds = CLOCK.thread_time() - known.began
 
     def _operation_ended(self, operation: Operation) -> None:
-        operands = operands_of(operation.args, operation.kwargs)
-        if operands is None or not self._calls or self._course.running is not None:
-            return
-        target = operands[1]
-        if target.is_floating_point() or not readable(target):
+        target = _target_of(operation) if self._calls and self._course.running is None else None
+        if target is None or target.is_floating_point() or not readable(target):
             return
         wanted = at_home(target)
         for call in self._calls.values():
@@ -249,6 +248,19 @@ class NextTokens(Instrument):
             location=locate(found.place),
             called_at=where,
         )
+
+
+def _target_of(operation: Operation) -> torch.Tensor | None:
+    """That of a loss, or what picks one class of each prediction, as of log-probabilities."""
+    if operation.name not in _PICKS:
+        operands = operands_of(operation.args, operation.kwargs)
+        return operands[1] if operands is not None else None
+    picked = picked_classes(operation.name, operation.args, operation.kwargs)
+    source = operation.args[0] if operation.args else None
+    if picked is None or source is None or not has_graph(source) or picked[0] != source.dim() - 1:
+        return None
+    index = picked[1]
+    return index.squeeze(-1) if index.dim() == source.dim() and index.shape[-1] == 1 else None
 
 
 def _like(given: list[torch.Tensor], wanted: torch.Tensor | None) -> list[torch.Tensor]:

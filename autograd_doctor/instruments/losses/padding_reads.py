@@ -35,6 +35,8 @@ _READS = frozenset({"__getitem__", "select"})
 _REORDERS = _READS | {"flip", "fliplr", "flipud", "gather", "roll", "rot90", "sort", "take_along_dim"}
 """What may put other positions at the end."""
 _TURNS = frozenset({"movedim", "moveaxis", "permute", "swapaxes", "swapdims", "transpose"})
+_CONTRACTS = frozenset({"baddbmm", "bilinear", "bmm", "einsum", "linear", "matmul", "tensordot"})
+"""Of the last axis of their first operand."""
 _BIDIRECTIONAL = 7
 """Whether they are, among the arguments (input, states, weights, bias, layers, dropout, training, bidirectional, …)."""
 _ALL = slice(None)
@@ -43,30 +45,39 @@ _MOST_EVENTS = 16
 
 @dataclass(slots=True)
 class _Filled:
-    """Positions that are filled up. mask: (batch, time) or (time, batch); time: that axis.
+    """Positions that are filled up. mask: (batch, time); batch, time: these axes of the tensor.
 
-    columns: whether a position other than the last was read by itself.
+    columns: whether a position other than the last was read by itself. mixed: whether each holds something of all.
     """
 
     mask: torch.Tensor
+    batch: int
     time: int
     declared: str
     place: Place | None
     columns: bool = False
+    mixed: bool = False
 
     @property
     def at_the_end(self) -> torch.Tensor:
         """For each sequence, whether its last position is filled up."""
-        return self.mask.select(self.time, -1)
+        return self.mask[:, -1]
+
+    def fits(self, tensor: torch.Tensor) -> bool:
+        """Whether it may hold something for each position."""
+        if tensor.dim() <= max(self.batch, self.time):
+            return False
+        return (tensor.shape[self.batch], tensor.shape[self.time]) == self.mask.shape
 
 
 class PaddingReads(Instrument):
     """Follows sequences from where their padding is declared, in steps that are looked at closely.
 
-    An output is one of each position if it has the same two first axes. One that holds at the end what it holds at the
-    last position that is not filled up was carried there, as a masked recurrence does. A line that reads other
-    positions as well goes through all of them, and where others of the same tensor are read, they are columns. What is
-    read of padding and masked later gets a gradient of zero.
+    An output is one of each position if it has the same axes of samples and time, wherever features lie, unless a
+    matrix was applied along time. One that holds at the end what it holds at the last position that is not filled
+    up was carried there, as a masked recurrence does. A line that reads other positions as well goes through all of
+    them, and where others of the same tensor are read, they are columns. What is read of padding and masked later
+    gets a gradient of zero.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (PaddingRead,)
@@ -98,25 +109,25 @@ class PaddingReads(Instrument):
 
     def _carried(self, recorded: Recorded) -> _Filled | None:
         """What is known of an input that the output has a position for each of."""
-        found = (known for each in recorded.inputs if (known := self._filled.get(each)) is not None)
-        filled = next(found, None)
+        found = [known for each in recorded.inputs if (known := self._filled.get(each)) is not None]
+        filled = max(found, key=lambda known: known.mixed, default=None)
         if filled is None or recorded.operation is None:
             return None
         if recorded.name in _TURNS:
             return _turned(recorded.operation, filled)
         if recorded.name == "index_select":
             return _chosen(recorded.operation, filled)
-        if recorded.output.shape[:2] != filled.mask.shape or recorded.name in _REORDERS:
+        if not filled.fits(recorded.output) or recorded.name in _REORDERS:
             return None
-        return replace(filled, columns=False)
+        return replace(filled, columns=False, mixed=filled.mixed or _mixes(recorded, filled))
 
     def _look_at(self, operation: Operation, output: torch.Tensor) -> None:
         sequences = operation.args[0]
         filled = self._filled.get(sequences)
-        if filled is None:
+        if filled is None or filled.mixed:
             return
         at = _index(operation, sequences.dim())
-        if at is None or not _is_last(at[filled.time], sequences.shape[filled.time]) or at[1 - filled.time] != _ALL:
+        if at is None or not _is_last(at[filled.time], sequences.shape[filled.time]) or at[filled.batch] != _ALL:
             self._goes_through.add(operation.place)
             filled.columns |= at is not None and type(at[filled.time]) is int
         elif not _holds_the_end(sequences, filled):
@@ -126,7 +137,7 @@ class PaddingReads(Instrument):
         """The final hidden state, (layers and directions, batch, features), of sequences that were not packed."""
         states, final, *_ = operation.result
         filled = self._filled.get(operation.args[0])
-        if filled is not None and output is final and not _holds_the_end(states, filled):
+        if filled is not None and not filled.mixed and output is final and not _holds_the_end(states, filled):
             self._await(filled, operation, output, "", directions=1 + operation.args[_BIDIRECTIONAL])
 
     def _await(
@@ -193,7 +204,7 @@ def _by_embedding(operation: Operation) -> _Filled | None:
     padding = padding_of(given["input"]) if isinstance(index, int) else None
     if padding is None or not isinstance(index, int) or padding.value != index % len(given["weight"]):
         return None
-    return _Filled(padding.mask, padding.time, "embedding", operation.place)
+    return _Filled(_by_sample(padding.mask, padding.time), 1 - padding.time, padding.time, "embedding", operation.place)
 
 
 def _by_lengths(operation: Operation, output: torch.Tensor, lengths: list[int], declared: str) -> _Filled | None:
@@ -203,26 +214,32 @@ def _by_lengths(operation: Operation, output: torch.Tensor, lengths: list[int], 
     if output.dim() < 2 or (declared == "pad_sequence" and side == ("left",)) or len(set(lengths)) < 2:
         return None
     mask = torch.arange(output.shape[time]) >= torch.tensor(lengths)[:, None]
-    return _Filled(mask if batch_first else mask.t(), time, declared, operation.place)
+    return _Filled(mask, 1 - time, time, declared, operation.place)
+
+
+def _by_sample(mask: torch.Tensor, time: int) -> torch.Tensor:
+    return mask if time == 1 else mask.t()
 
 
 def _chosen(operation: Operation, filled: _Filled) -> _Filled | None:
     """Other sequences of a batch, or the same in another order, as of packed ones that were sorted by their lengths."""
     sequences, axis, index = (*operation.args, *operation.kwargs.values())[:3]
-    if axis % sequences.dim() != 1 - filled.time:
+    if axis % sequences.dim() != filled.batch:
         return None
-    return replace(filled, mask=filled.mask.index_select(1 - filled.time, at_home(index)), columns=False)
+    return replace(filled, mask=filled.mask[at_home(index)], columns=False)
 
 
-def _turned(operation: Operation, filled: _Filled) -> _Filled | None:
-    """With the first two axes exchanged or left as they are; nothing is known where others come in between."""
-    sizes = (2, 3, *range(4, 2 + operation.args[0].dim()))
+def _mixes(recorded: Recorded, filled: _Filled) -> bool:
+    """Whether a matrix is applied along time, as a mixer does: each output is one of all positions."""
+    return recorded.name in _CONTRACTS and filled.time == recorded.output.dim() - 1
+
+
+def _turned(operation: Operation, filled: _Filled) -> _Filled:
+    """With axes in another order."""
+    sizes = tuple(range(2, 2 + operation.args[0].dim()))
     probe = operation.function(torch.empty(sizes, device="meta"), *operation.args[1:], **operation.kwargs)
-    if probe.shape[:2] == sizes[:2]:
-        return replace(filled, columns=False)
-    if probe.shape[:2] == sizes[1::-1]:
-        return replace(filled, mask=filled.mask.t(), time=1 - filled.time, columns=False)
-    return None
+    batch, time = (probe.shape.index(sizes[axis]) for axis in (filled.batch, filled.time))
+    return replace(filled, batch=batch, time=time, columns=False)
 
 
 def _index(operation: Operation, axes: int) -> list[Any] | None:
@@ -247,9 +264,9 @@ def _holds_the_end(sequences: torch.Tensor, filled: _Filled) -> bool:
     """Whether the last position holds what the last one that is not filled up does, in sequences that are filled up."""
     if not readable(sequences):
         return True
-    by_batch, mask = (each if filled.time == 1 else each.transpose(0, 1) for each in (at_home(sequences), filled.mask))
-    rows = mask[:, -1].nonzero().flatten()
-    ends = (~mask[rows]).sum(1).sub(1).clamp(min=0)
+    by_batch = at_home(sequences).movedim((filled.batch, filled.time), (0, 1))
+    rows = filled.at_the_end.nonzero().flatten()
+    ends = (~filled.mask[rows]).sum(1).sub(1).clamp(min=0)
     return torch.equal(by_batch[rows, ends], by_batch[rows, -1])
 
 

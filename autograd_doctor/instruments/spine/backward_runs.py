@@ -277,7 +277,8 @@ class BackwardRuns(Instrument):
             loss = [next(coming) for _ in run.late]
             gradients.settle([next(coming) for _ in passed_on])
             cuts, zeroings = zeroing_events(run.walk, gradients, self._parameters.get)
-            told = replace(event, cuts=cuts + event.cuts, zeroings=zeroings)
+            sent_to = {self._parameters.get(leaf) for leaf in gradients.sent_to()}
+            told = replace(event, cuts=cuts + event.cuts, zeroings=zeroings, sent_to=sorted(sent_to & {*event.wrote}))
             for value in loss:
                 root = with_value(run.root, value)
                 told = replace(told, root=root, loss=_value_of(root))

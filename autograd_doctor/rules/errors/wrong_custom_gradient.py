@@ -369,28 +369,29 @@ RULE = Rule(
     "(`gradcheck`), in float64, on inputs from the run cut to a small size. Where these agree, all elements "
     "of that call, and of some later ones, are tried along random directions, and a few of them around one "
     "that is wrong. Other arguments than tensors, such as a grid or a configuration, are copied and held "
-    "fixed. It is an error if the difference looks like a mistake: a wrong factor or sign, one wrong factor "
-    "for each element (a forgotten chain factor), zero where the derivative is not, swapped inputs, a "
-    "transposition, or some elements wrong and others right. Any other difference may be an estimator: a "
-    "warning, with the cosine of the two. It also reports an input that the forward changes in place without "
-    "`mark_dirty` and that is used afterwards in the graph of a backward: that gradient bypasses the "
-    "function. And it reports a backward that changes its incoming gradient in place, if a sum passes the "
-    "same tensor to a branch that runs later.",
+    "fixed. It is an error if the difference looks like a mistake: a wrong sign or a factor that is the "
+    "same at other points too, one wrong factor for each element (a forgotten chain factor), zero where the "
+    "derivative is not, swapped inputs, a transposition, or some elements wrong and others exactly right. "
+    "Any other difference may be an estimator: a warning, with the cosine of the two. It also reports an "
+    "input that the forward changes in place without `mark_dirty` and that is used afterwards in the graph "
+    "of a backward: that gradient bypasses the function. And it reports a backward that changes its "
+    "incoming gradient in place, if a sum passes the same tensor to a branch that runs later.",
     why="Autograd trusts what a custom backward returns: training runs, but in a wrong direction.",
     fix="Return the derivative of the forward, one gradient per input in the order of the inputs, and call "
     "`mark_dirty` for inputs that it changes.",
-    fine="Estimators, recognised by the numbers alone (`doctor gradcheck` names them). The forward is a step, the "
-    "identity or a clamp; it is a loop, and the gradient goes through its last rounds, as through one application at "
-    "a fixed point; or it jumps, as a quantiser with its own scale does. The gradient is random, is not proportional "
-    "to the incoming gradient (rounded, clipped), depends on an argument that the forward does not use (feedback "
-    "weights), is the mean over the samples that select a row of a table where the derivative is their sum (centres "
-    "of a centre loss), is the derivative clamped, without small values or to within a few percent, or smooths the "
-    "kinks of a piecewise linear forward. If a forward reads one triangle of a symmetric matrix, the two symmetric "
-    "entries count together. Functions with randomness or side effects, or with objects whose values change from step "
-    "to step, such as a matrix assembled from learned values, cannot be judged and are listed as not checked, as are "
-    "all functions of a process that belongs to a group of several: they may reduce something over all ranks. An "
-    "input that is changed without `mark_dirty` is fine if it is not used afterwards, has its old values again, or "
-    "gets the incoming gradient unchanged.",
+    fine="Estimators, recognised by the numbers alone (`doctor gradcheck` names them). The forward is a step, "
+    "the identity or a clamp; it is a loop, and the gradient goes through its last rounds, as through one "
+    "application at a fixed point; or it jumps, as a quantiser with its own scale does. The gradient is "
+    "random, is not proportional to the incoming gradient (rounded, clipped), depends on an argument that "
+    "the forward does not use (feedback weights), is the mean over the samples that select a row of a table "
+    "where the derivative is their sum (centres of a centre loss), is the derivative clamped, without small "
+    "values, to within a few percent or times a symmetric positive definite matrix (a preconditioner), or "
+    "smooths the kinks of a piecewise linear forward. If a forward reads one triangle of a symmetric "
+    "matrix, the two symmetric entries count together. Functions with randomness or side effects, or with "
+    "objects whose values change from step to step, such as a matrix assembled from learned values, cannot "
+    "be judged and are listed as not checked, as are all functions of a process that belongs to a group of "
+    "several: they may reduce something over all ranks. An input that is changed without `mark_dirty` is "
+    "fine if it is not used afterwards, has its old values again, or gets the incoming gradient unchanged.",
     needs=(FunctionJudged, GradientChangedInPlace, InputChangedUnmarked, ProgramRaised),
     examine=examine,
     left_open=left_open,

@@ -295,17 +295,18 @@ RULE = Rule(
     name="answer-in-input",
     severity="error",
     title="a model is given the tokens that it is to predict",
-    observes="Whether the targets of a loss are the tokens that a model took in, one position further along, "
-    "while what a copy of it returns for earlier positions changes with the last token. Or whether they are these "
-    "very tokens: a model that reads them one after the other is given each token to predict it; or the loss ignores "
-    "just the places where the input holds one and the same token instead, and a copy sees the others. Of series of "
-    "numbers, whether a copy that is to predict the next value reads what comes later, and nothing that came before.",
+    observes="Whether the targets of a loss, or the classes whose log-probabilities `gather` picks, are the tokens "
+    "that a model took in, one position further along, while what a copy of it returns for earlier "
+    "positions changes with the last token. Or whether they are these very tokens: a model that reads them "
+    "one after the other is given each token to predict it; or the loss ignores just the places where the "
+    "input holds one and the same token instead, and a copy sees the others. Of series of numbers, whether "
+    "a copy that is to predict the next value reads what comes later, and nothing that came before.",
     why="The loss falls to next to nothing, because the answer is copied rather than predicted; where there is no next "
     "token yet, as in generation, the model knows nothing.",
     fix="Mask what comes later in attention, let recurrent layers and convolutions run one way, and shift the targets "
     "against the input. Of masked tokens, let those count that were masked.",
-    fine="Models of masked tokens, encoders with a decoder, autoencoders that make a summary of each sequence, and "
-    "models that read both ways, with an output for each.",
+    fine="Models of masked tokens, encoders with a decoder, autoencoders that make a summary of each sequence, "
+    "and models that read both ways, with an output for each.",
     needs=(BackwardRan, LookAheadJudged, ModuleSeen, SeriesReadBackwards, TapeSealed, TargetsAhead),
     examine=examine,
     bad=(bad, bad_both_ways, bad_not_shifted),

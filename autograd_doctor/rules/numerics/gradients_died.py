@@ -35,8 +35,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         backwards = _went_on(trace, optimizer, alive[-1])
         if len(looks) >= tunables["minimum_steps"] and backwards and _loss_stays(trace, alive[-1]):
             death = _Death(optimizer, alive[-1], looks, backwards)
-            if _zeroing(death) is not None or not _may_be_held(trace, death):
+            if not _is_held(death) and (_zeroing(death) is not None or not _may_be_held(trace, death)):
                 yield _finding(trace, death)
+
+
+def _is_held(death: _Death) -> bool:
+    """Whether gradients arrived: then it was the program that set them to zero between backward and step."""
+    return any(backward.sent_to for backward in death.backwards)
 
 
 def _may_be_held(trace: Trace, death: _Death) -> bool:
@@ -191,7 +196,8 @@ RULE = Rule(
     "recover.",
     fix="If one step moved the weights too far, lower the learning rate or scale the data to the order of 1; "
     "otherwise bring the operation back to a range where it has a gradient.",
-    fine="Losses that reach zero because all margins are met, and optimizers that pause while others step.",
+    fine="Losses that reach zero because all margins are met, optimizers that pause while others step, and gradients "
+    "that arrive and that the program then multiplies by zero, as masks of pruned or frozen weights do.",
     needs=(
         BackwardRan,
         GradientMeasured,

@@ -8,7 +8,7 @@ else runs on the machine meets all of them. A step is timed by the processor; of
 turns the median of what a turn took more than the one of the first process before it. This is done with
 several such threes, since processes of the same program differ, too, by where things lie in memory.
 
-"pulse" is what steps take more in which only the pulse of the run is taken, and "chance" the same for the third process.
+"pulse" is what steps take more in which only the pulse of the run is taken, "chance" the same for the third process,
 "chapters" is what all other steps took more than a plain one, and the work between them: in the first minute more than
 in the long run. All are given as parts of the time that the same steps take plainly, with the least and the most of the
 threes. "told" is what the monitor itself says that it spent.
@@ -176,7 +176,9 @@ def measure(work: Workload, seconds: float, budget: float) -> Cost:
     return Cost(
         plain=statistics.median(plain),
         pulse=pulse,
-        chance=_more((statistics.median(third.took), alone) for (_, _, third), alone in zip(rounds, plain, strict=True)),
+        chance=_more(
+            [(statistics.median(third.took), first) for (_, _, third), first in zip(rounds, plain, strict=True)]
+        ),
         chapters=looked / in_all,
         told=last.told / in_all,
         steps=steps,
@@ -184,7 +186,7 @@ def measure(work: Workload, seconds: float, budget: float) -> Cost:
     )
 
 
-def _more(pairs: Iterator[tuple[float, float]] | Sequence[tuple[float, float]]) -> float:
+def _more(pairs: Sequence[tuple[float, float]]) -> float:
     """The part by which the first of a pair is larger."""
     return statistics.median(one / other - 1 for one, other in pairs)
 

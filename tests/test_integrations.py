@@ -284,7 +284,9 @@ def test_a_label_that_is_missing_is_placed_in_the_step_of_a_lightning_module(ste
     y[step * BATCH + 3] = math.nan
     monitor = MONITORS["lightning"]()
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = lightning.Trainer(accelerator="cpu", max_epochs=1, callbacks=[monitor], enable_model_summary=False, **quiet)
+    trainer = lightning.Trainer(
+        accelerator="cpu", max_epochs=1, callbacks=[monitor], enable_model_summary=False, **quiet
+    )
     trainer.fit(Module(), DataLoader(TensorDataset(x, y), batch_size=BATCH))
     lines, first = inspect.getsourcelines(Module.training_step)
     assert _told(monitor) == [("AD403", first + len(lines) - 1)]

@@ -204,6 +204,15 @@ HEALTHY = {
     optimizer.param_groups[0]["lr"] = 0.0 if 900 <= step < 1150 else 0.02
 """
     + PLAIN,
+    "a rate that comes to zero once in each of its cycles": """
+    if step == 0:
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=5)
+"""
+    + PLAIN
+    + """
+    if step % 120 == 119:
+        schedule.step()
+""",
     "a last layer that forgets": """
     if step > 600 and step % 250 == 0:
         model[2].reset_parameters()
@@ -318,6 +327,37 @@ def test_training_is_stopped_and_kept(tmp_path: Path) -> None:
     }
     assert all(bool(value.isfinite().all()) for value in kept["models"]["model"].values())
     assert list(kept["optimizers"]) == ["optimizer"]
+
+
+_SPOILS = """
+    length = model(x).sum(1).square() * (step != 2)
+    loss = torch.nn.functional.cross_entropy(model(x), y) + 0.01 * length.sqrt().mean()
+    optimizer.zero_grad()
+    loss.backward()
+"""
+
+
+def test_gradients_that_are_not_finite_stop_a_training_before_they_are_used(tmp_path: Path) -> None:
+    body = _SPOILS + "    optimizer.step()\n"
+    done = _run(tmp_path, _loop(body, steps=60, arguments=', stop_on="error", checkpoint="kept.pt"'))
+    assert "autograd_doctor.api.monitoring.TrainingStopped: training.py:" in done.stderr
+    assert "autograd_doctor/" not in done.stderr.replace(str(ROOT / "tests"), ""), "no frame of ours is shown"
+    kept = torch.load(tmp_path / "kept.pt")
+    assert (kept["finding"]["code"], kept["step"]) == ("AD402", 2)
+    assert all(bool(value.isfinite().all()) for value in kept["models"]["model"].values())
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        "    if step != 2:\n        optimizer.step()\n",
+        "    for p in model.parameters():\n        p.grad.nan_to_num_(0.0)\n    optimizer.step()\n",
+    ],
+    ids=["skipped", "repaired"],
+)
+def test_gradients_that_are_not_finite_and_are_not_used_stop_nothing(left_out: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, _loop(_SPOILS + left_out, steps=30, arguments=', stop_on="error"'))
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_checkpoint_of_weights_that_are_spoiled_says_so(tmp_path: Path) -> None:

@@ -441,6 +441,26 @@ def test_numbers_are_there_for_a_logger(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("seams")
+@pytest.mark.parametrize(("factor", "codes"), [(1000.0, ["AD413"]), (3.0, [])])
+def test_a_spike_between_chapters_is_in_the_report(factor: float, codes: list[str], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    with autograd_doctor.monitor(tmp_path / "run.trace") as watched:
+        for step in range(75):
+            x = torch.randn(32, 4)
+            y = x.mean(1, keepdim=True) * (factor if step == 65 else 1.0)
+            if step == 65:
+                assert watched.is_resting
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        found = watched.report.findings
+    assert [(each.code, each.step_first) for each in found] == [(code, 66) for code in codes]
+    assert watched.findings == []
+
+
+@pytest.mark.usefixtures("seams")
 def test_beside_another_one_it_says_why_it_watches_nothing(tmp_path: Path) -> None:
     with (
         autograd_doctor.monitor(tmp_path / "first"),

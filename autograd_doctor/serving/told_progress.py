@@ -48,9 +48,10 @@ class Course:
     def add(self, told: Told, now: float) -> None:
         """Take note of what is told. A further run counts its steps anew."""
         steps = self._told.steps if self._told is not None else 0
+        reported = self._before + steps
         if told.steps < steps:
             self._before += steps
-        if told.steps != steps:
+        if self._before + told.steps != reported:
             self._since = now
         self._told = told
 

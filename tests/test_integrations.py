@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import inspect
 import logging
 import math
 import os
@@ -257,6 +258,38 @@ def test_a_label_that_is_missing_is_named_once_and_not_what_follows_from_it(ever
     assert _told(monitor) == [("AD403", LINES["AD403"])]
     report = monitor.monitor.report
     assert [(finding.code, finding.step_first) for finding in report.findings] == [("AD403", SPOILED + 1)]
+
+
+@pytest.mark.parametrize("graph", ["as recorded", "as none before"])
+@pytest.mark.parametrize("step", [10, SPOILED], ids=["in a light step of a close look", "while it rests"])
+def test_a_label_that_is_missing_is_placed_in_the_step_of_a_lightning_module(step: int, graph: str) -> None:
+    class Module(lightning.LightningModule):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+
+        def training_step(self, batch: list[Tensor], number: int) -> Tensor:
+            x, y = batch
+            said = self.layer(x)
+            if number == step and graph == "as none before":
+                said = said.sinh().tanh().sin()
+            return nn.functional.mse_loss(said, y)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    torch.manual_seed(0)
+    x = torch.randn(STEPS * BATCH, 4)
+    y = x.sum(1, keepdim=True)
+    y[step * BATCH + 3] = math.nan
+    monitor = MONITORS["lightning"]()
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = lightning.Trainer(
+        accelerator="cpu", max_epochs=1, callbacks=[monitor], enable_model_summary=False, **quiet
+    )
+    trainer.fit(Module(), DataLoader(TensorDataset(x, y), batch_size=BATCH))
+    lines, first = inspect.getsourcelines(Module.training_step)
+    assert _told(monitor) == [("AD403", first + len(lines) - 1)]
 
 
 def test_missing_clearing_is_found_in_a_loop_of_accelerate() -> None:

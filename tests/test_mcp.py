@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.serving.commands import Folder
+from autograd_doctor.serving.told_progress import Course, Told, line_of, told_in
 from tests.checks import marked_below
 from tests.harness import ROOT
 
@@ -45,15 +47,18 @@ def served(folder: Path, visit: Callable[[Client], Awaitable[None]]) -> None:
 
 def test_from_a_fault_to_a_healthy_program(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SICK)
-    heard: list[float] = []
+    heard: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, said: str | None) -> None:
-        heard.append(done)
+        heard.append((done, total, said))
 
     async def asked(client: Client, tool: str, **what: Any) -> dict[str, Any]:
+        heard.clear()
         answer = await client.call_tool(tool, what, progress_callback=progress)
         assert not answer.is_error, answer
         assert answer.structured_content is not None
+        assert heard or tool == "finding"
+        assert all(later[0] > earlier[0] for earlier, later in pairwise(heard))
         return answer.structured_content
 
     async def visit(client: Client) -> None:
@@ -73,7 +78,40 @@ def test_from_a_fault_to_a_healthy_program(tmp_path: Path) -> None:
 
     served(tmp_path, visit)
     assert "    optimizer.zero_grad()\n" in (tmp_path / "train.py").read_text()
-    assert heard
+
+
+def test_how_far_a_check_has_come_is_told_in_steps(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SICK.replace("range(40)", "range(1000)") + "    import time; time.sleep(0.02)\n")
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def progress(done: float, total: float | None, said: str | None) -> None:
+        heard.append((done, total, said))
+
+    async def visit(client: Client) -> None:
+        what = {"target": "train.py", "seconds": 0, "steps": 200}
+        await client.call_tool("check", what, progress_callback=progress)
+
+    served(tmp_path, visit)
+    during = [(done, said) for done, total, said in heard if total == 200.0 and done >= 1]
+    assert len({int(done) for done, _ in during}) > 1
+    assert all(f"step {int(done)} of 200" in (said or "") for done, said in during)
+
+
+def test_what_is_told_among_what_the_program_prints_is_taken_apart_from_it() -> None:
+    told = Told(steps=12, wanted=30, said="training · step 12 of 30")
+    assert told_in(f"50%|#### {line_of(told)}") == ("50%|#### ", told)
+    assert told_in("RuntimeError: no") == ("RuntimeError: no", None)
+    assert told_in(line_of(told)[:-3]) == ("", None)
+
+
+def test_what_is_reported_only_grows_over_several_runs() -> None:
+    course, reported = Course(0.0), []
+    for now, (steps, wanted) in enumerate([(0, 30), (0, 30), (20, 30), (40, 30), (0, 30), (5, 30)], start=1):
+        course.add(Told(steps, wanted, ""), float(now))
+        reported.append(course.at(now + 0.5)[:2])
+    assert all(later[0] > earlier[0] for earlier, later in pairwise(reported))
+    assert [total for _, total in reported] == [30.0, 30.0, 30.0, None, None, None]
+    assert [int(done) for done, _ in reported] == [0, 0, 20, 40, 40, 45]
 
 
 def test_a_cancelled_check_leaves_nothing_behind(tmp_path: Path) -> None:

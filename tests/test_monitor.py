@@ -204,6 +204,15 @@ HEALTHY = {
     optimizer.param_groups[0]["lr"] = 0.0 if 900 <= step < 1150 else 0.02
 """
     + PLAIN,
+    "a rate that comes to zero once in each of its cycles": """
+    if step == 0:
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=5)
+"""
+    + PLAIN
+    + """
+    if step % 120 == 119:
+        schedule.step()
+""",
     "a last layer that forgets": """
     if step > 600 and step % 250 == 0:
         model[2].reset_parameters()
@@ -320,6 +329,37 @@ def test_training_is_stopped_and_kept(tmp_path: Path) -> None:
     assert list(kept["optimizers"]) == ["optimizer"]
 
 
+_SPOILS = """
+    length = model(x).sum(1).square() * (step != 2)
+    loss = torch.nn.functional.cross_entropy(model(x), y) + 0.01 * length.sqrt().mean()
+    optimizer.zero_grad()
+    loss.backward()
+"""
+
+
+def test_gradients_that_are_not_finite_stop_a_training_before_they_are_used(tmp_path: Path) -> None:
+    body = _SPOILS + "    optimizer.step()\n"
+    done = _run(tmp_path, _loop(body, steps=60, arguments=', stop_on="error", checkpoint="kept.pt"'))
+    assert "autograd_doctor.api.monitoring.TrainingStopped: training.py:" in done.stderr
+    assert "autograd_doctor/" not in done.stderr.replace(str(ROOT / "tests"), ""), "no frame of ours is shown"
+    kept = torch.load(tmp_path / "kept.pt")
+    assert (kept["finding"]["code"], kept["step"]) == ("AD402", 2)
+    assert all(bool(value.isfinite().all()) for value in kept["models"]["model"].values())
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        "    if step != 2:\n        optimizer.step()\n",
+        "    for p in model.parameters():\n        p.grad.nan_to_num_(0.0)\n    optimizer.step()\n",
+    ],
+    ids=["skipped", "repaired"],
+)
+def test_gradients_that_are_not_finite_and_are_not_used_stop_nothing(left_out: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, _loop(_SPOILS + left_out, steps=30, arguments=', stop_on="error"'))
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_checkpoint_of_weights_that_are_spoiled_says_so(tmp_path: Path) -> None:
     body = """
     length = model(x).sum(1).square() * (step != 703)
@@ -398,6 +438,26 @@ def test_numbers_are_there_for_a_logger(tmp_path: Path) -> None:
     assert metrics["doctor/learning_rate"] == 0.01
     assert metrics["doctor/findings"] == 0
     assert watched.report.run.steps == 60
+
+
+@pytest.mark.usefixtures("seams")
+@pytest.mark.parametrize(("factor", "codes"), [(1000.0, ["AD413"]), (3.0, [])])
+def test_a_spike_between_chapters_is_in_the_report(factor: float, codes: list[str], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    with autograd_doctor.monitor(tmp_path / "run.trace") as watched:
+        for step in range(75):
+            x = torch.randn(32, 4)
+            y = x.mean(1, keepdim=True) * (factor if step == 65 else 1.0)
+            if step == 65:
+                assert watched.is_resting
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        found = watched.report.findings
+    assert [(each.code, each.step_first) for each in found] == [(code, 66) for code in codes]
+    assert watched.findings == []
 
 
 @pytest.mark.usefixtures("seams")

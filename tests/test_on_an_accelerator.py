@@ -223,6 +223,44 @@ def test_no_step_waits_more_often_than_its_kind_may() -> None:
         assert median(by_kind["closely"]) <= CLOSELY, program
 
 
+RESTING = """
+import json, sys, tempfile
+import torch
+sys.path.insert(0, "benchmarks")
+from tests.stand_in import device
+import autograd_doctor, waits
+
+def waited(make, monitor):
+    torch.manual_seed(0)
+    step, found = make(), []
+    for _ in range(160):
+        rests = monitor is not None and monitor.is_resting
+        with device.recorded() as stacks:
+            step()
+        found.append((len(stacks), rests and monitor.is_resting))
+    return found
+
+told = {}
+for make in waits.PROGRAMS:
+    alone = waited(make, None)
+    with autograd_doctor.monitor(tempfile.mkdtemp() + "/run.trace") as monitor:
+        watched = waited(make, monitor)
+    told[make.__name__] = [own - plain for (own, rests), (plain, _) in zip(watched, alone) if rests]
+print(json.dumps(told))
+"""
+
+
+def test_between_chapters_of_a_run_nothing_waits_for_us() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RESTING], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
+    )
+    waits: dict[str, list[int]] = json.loads(done.stdout.splitlines()[-1])
+    assert len(waits) == 6
+    for program, in_steps in waits.items():
+        assert len(in_steps) > 20, program
+        assert max(in_steps) == 0, program
+
+
 @pytest.mark.parametrize("spoiled", [0, 1, 3])
 def test_the_birth_of_a_nan_is_found_in_whichever_backward_of_a_step_it_shows(spoiled: int) -> None:
     """Only the first ones of a step are waited for."""

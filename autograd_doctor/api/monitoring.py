@@ -226,7 +226,34 @@ class _Telling:
                 self._on_finding(finding)
         except BaseException as error:  # the program's own: raised where it trains, and no failure of ours
             return error
-        return TrainingStopped(finding) if stops else None
+        return _stop(finding) if stops else None
+
+
+def _stop(finding: ReportedFinding) -> TrainingStopped:
+    """What is raised in the program; where nobody catches it, it is shown without the frames of ours that raised it."""
+    previous = sys.excepthook
+    stop = TrainingStopped(finding)
+
+    def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if error is stop:
+            traceback = _without_ours(traceback)
+            error = error.with_traceback(traceback)
+        previous(kind, error, traceback)
+
+    sys.excepthook = show
+    return stop
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    from autograd_doctor.reading.places import is_ours
+
+    if traceback is None:
+        return None
+    rest = _without_ours(traceback.tb_next)
+    frame = traceback.tb_frame
+    if is_ours(frame.f_code.co_filename):
+        return rest
+    return TracebackType(rest, frame, traceback.tb_lasti, traceback.tb_lineno)
 
 
 def _at_least(finding: ReportedFinding, severity: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from time import monotonic
 
@@ -9,6 +10,7 @@ from autograd_doctor.config import Settings
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import LightStepsCounted, RunEnded, RunStarted
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.serving.told_progress import Told, line_of
 
 _QUIET = 15.0
 """Seconds without a step that are said: one that hangs is told after a minute only."""
@@ -74,3 +76,21 @@ class Progress:
         if self._trained_since is None or self._phase == "judging":
             return f"{seconds:.0f} s"
         return f"{seconds:.0f} of {least:g} s" if seconds < least else f"{seconds:.0f} s of at most {most:g}"
+
+
+_TOLD_EVERY = 1.0
+
+
+class ToldProgress(Progress):
+    """The same for a process that follows, at most once a second."""
+
+    def __init__(self, settings: Settings, run: str = "", clock: Callable[[], float] = monotonic) -> None:
+        super().__init__(settings, run, clock)
+        self._told_at = self._began - _TOLD_EVERY
+
+    def __call__(self, event: Event) -> None:
+        super().__call__(event)
+        now = self._clock()
+        if now >= self._told_at + _TOLD_EVERY:
+            self._told_at = now
+            print(line_of(Told(self._taken, self._settings.steps, self.line())), file=sys.stderr, flush=True)

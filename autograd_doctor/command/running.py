@@ -13,7 +13,7 @@ from autograd_doctor import launch, recording
 from autograd_doctor.command import outputs, writing
 from autograd_doctor.command.again import Again
 from autograd_doctor.command.job import Job
-from autograd_doctor.command.progress import Progress
+from autograd_doctor.command.progress import Progress, ToldProgress
 from autograd_doctor.command.request import Request, note, only_output
 from autograd_doctor.config import Settings
 from autograd_doctor.events.efficiency import PROFILED
@@ -25,6 +25,7 @@ from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan, Ranks, Target
 from autograd_doctor.ranks import this_rank
 from autograd_doctor.screen import Screen
+from autograd_doctor.serving.told_progress import TELLS
 from autograd_doctor.wording import plural
 
 
@@ -113,8 +114,10 @@ def put_abandoned_back(request: Request) -> None:
 
 
 def screen_of(settings: Settings, run: str = "") -> tuple[Screen | None, Progress | None]:
-    """A status line for a person who watches a terminal, and for nobody else."""
+    """A status line for a person who watches a terminal, and the same told to a process of ours that follows."""
     is_first = this_rank(os.environ).rank == 0
+    if is_first and os.environ.get(TELLS) == str(os.getppid()):
+        return None, ToldProgress(settings, run)
     if not is_first or outputs.PERSON not in settings.output_format or not Screen.is_possible():
         return None, None
     progress = Progress(settings, run)

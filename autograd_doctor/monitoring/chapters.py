@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.events.run import (
@@ -26,6 +27,8 @@ from autograd_doctor.trace import Trace
 
 _OF_PULSE = frozenset({NonFiniteProduced, LossesFollowed, GradientMeasured, MemoryMeasured, ProgramRaised})
 """What a chapter may still record when its close look is over."""
+_AS_CLOSELY = frozenset({GradientsClipped})
+"""What goes on as the close look saw it: gradients of a step that is over are measured as they were used."""
 
 
 def rules_for(rules: Sequence[Rule], trace: Trace, looked: Looked) -> list[Rule]:
@@ -36,7 +39,7 @@ def rules_for(rules: Sequence[Rule], trace: Trace, looked: Looked) -> list[Rule]
         return list(rules)
     rules = [rule for rule in rules if not _OF_PULSE.isdisjoint(rule.needs)]
     watching = {event for attached in _to_the_end(trace) for event in attached.emits}
-    return [rule for rule in rules if {event.__name__ for event in rule.needs} <= watching]
+    return [rule for rule in rules if {event.__name__ for event in {*rule.needs} - _AS_CLOSELY} <= watching]
 
 
 def consequences(

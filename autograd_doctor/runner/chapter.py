@@ -66,9 +66,11 @@ class Chapter:
         session.emit(InstrumentAttached(instrument="runner", emits=EMITTED))
         session.emit(started(self._plan.target))
         session.attach([*ALWAYS, Pulse, *needed_for([*self._plan.needs, *(event.__name__ for event in PULSE)])])
-        course, known = session.find(Course), session.find(Optimizers)
+        course, known, detail = session.find(Course), session.find(Optimizers), session.find(Detail)
         if course is not None:
             course.steps = self.first
+        if detail is not None:
+            detail.is_only_run = True
         if known is not None:
             with session.signals.guard.looking():
                 for optimizer in optimizers:

@@ -15,17 +15,23 @@ from autograd_doctor.events.cycle import WeightsDrawnAnew
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import MoreDetailNeeded
+from autograd_doctor.events.steps import NonFiniteGradient
 from autograd_doctor.instruments.session import Memories
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
 from autograd_doctor.plan import Looked, Plan
+from autograd_doctor.reading.optimizer_groups import parameters_of
+from autograd_doctor.reading.subclasses import gradient_of
+from autograd_doctor.reading.tensor_facts import is_checkable, is_spoiled
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner.allowance import Allowance
 from autograd_doctor.runner.chapter import Chapter
 from autograd_doctor.runner.surprise import Surprises
 from autograd_doctor.runner.within import ending, living_optimizers
 from autograd_doctor.signals.modules import ModuleCall, TrainCall
+from autograd_doctor.signals.optimizers import StepCall
 
 LEAST_STEPS = 40
 """Steps of a chapter that are watched as in a check: ten of each phase in full, and as many that are compared."""
@@ -246,9 +252,27 @@ class Monitored:
             self._spoiled(chapter)
         if isinstance(event, WeightsDrawnAnew) and chapter.settled:
             self._news()
-        if isinstance(event, NonFiniteProduced | NonFiniteInput) and not self._urgent:
+        if isinstance(event, NonFiniteProduced | NonFiniteInput):
+            self._judge_soon(chapter)
+        if isinstance(event, NonFiniteGradient) and not event.absorbed:
+            chapter.hear(chapter.session.signals.steps.began, self._spoiled_step_began)
+
+    def _judge_soon(self, chapter: Chapter) -> None:
+        if not self._urgent:
             self._urgent = True
             chapter.session.signals.guard.defer(self._judge_now)
+
+    def _spoiled_step_began(self, call: StepCall) -> None:
+        """Gradients that are not finite are used, unless a scaler keeps them from it: the weights are still as they
+        were. Those that the program clears, or leaves unused, never come here."""
+        chapter = self._chapter
+        if chapter is None:
+            return
+        chapter.ignore(self._spoiled_step_began)
+        with chapter.session.signals.guard.looking():
+            if "found_inf" in attributes(call.optimizer) or not _holds_spoiled(call.optimizer):
+                return
+        self._judge_soon(chapter)
 
     def _spoiled(self, chapter: Chapter) -> None:
         """A loss is not finite, and nothing tells why: the next chapter shows what is left, whatever that costs. Where
@@ -270,3 +294,9 @@ class Monitored:
             return
         if stop is not None:
             raise stop
+
+
+def _holds_spoiled(optimizer: Optimizer) -> bool:
+    """Whether a gradient of its parameters is not finite."""
+    gradients = (gradient_of(parameter) for parameter in parameters_of(optimizer))
+    return any(is_checkable(gradient) and is_spoiled(gradient) for gradient in gradients if gradient is not None)

@@ -17,13 +17,15 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.text import TextReceiveStream
 
 from autograd_doctor.mistakes import Mistake
+from autograd_doctor.serving.told_progress import TELLS, Course, told_in
 
 _TICK = 1.0
 _TAIL = 20
 """Lines of what the program printed last, for a client that must know why it failed."""
 _TO_END = 30.0
 """Seconds for a check that is cancelled to put files back; after that its guardian does."""
-Progress = Callable[[float, str], Awaitable[None]]
+Progress = Callable[[float, float | None, str], Awaitable[None]]
+"""Is given how far a command has come, of how much if that is known, and words."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +66,26 @@ async def run(folder: Folder, words: Sequence[str], progress: Progress) -> Done:
         [sys.executable, "-m", "autograd_doctor", *words],
         stdin=subprocess.DEVNULL,
         cwd=folder.path,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", TELLS: str(os.getpid())},
         start_new_session=True,
     )
     out: list[str] = []
     said: deque[str] = deque(maxlen=_TAIL)
+    course = Course(anyio.current_time())
+
+    def heard(line: str) -> None:
+        text, told = told_in(line)
+        if told is not None:
+            course.add(told, anyio.current_time())
+        if text or told is None:
+            said.append(text)
+
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_report, said, progress)
+            tasks.start_soon(_report, course, progress)
             async with anyio.create_task_group() as readers:
                 readers.start_soon(_read, process.stdout, out.append)
-                readers.start_soon(_read_lines, process.stderr, said.append)
+                readers.start_soon(_read_lines, process.stderr, heard)
             await process.wait()
             tasks.cancel_scope.cancel()
     except anyio.get_cancelled_exc_class():
@@ -104,12 +115,11 @@ async def _read_lines(stream: ByteReceiveStream | None, take: Callable[[str], No
         take(begun)
 
 
-async def _report(said: deque[str], progress: Progress) -> None:
-    """Once a second: how long it has run, and what it said last."""
-    began = anyio.current_time()
+async def _report(course: Course, progress: Progress) -> None:
+    """Once a second, so that a client knows that it has not been forgotten."""
     while True:
         await anyio.sleep(_TICK)
-        await progress(anyio.current_time() - began, said[-1] if said else "")
+        await progress(*course.at(anyio.current_time()))
 
 
 async def _end(process: Process) -> None:

@@ -182,13 +182,10 @@ class Doctor:
         return self._told(done, details=details, drawn=drawn)
 
     async def _run(self, words: Sequence[str], ctx: Context[Any, Any]) -> Done:
-        async def progress(seconds: float, said: str) -> None:
-            await ctx.report_progress(round(seconds, 1), None, said or f"running for {seconds:.0f} s")
-
-        return await run(self.folder, words, progress)
+        return await run(self.folder, words, ctx.report_progress)
 
     async def _asked(self, command: str, words: Sequence[str]) -> str:
-        async def nobody(seconds: float, said: str) -> None:
+        async def nobody(done: float, total: float | None, said: str) -> None:
             """It takes a fraction of a second."""
 
         done = await run(self.folder, [command, *words], nobody)

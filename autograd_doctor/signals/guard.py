@@ -40,10 +40,11 @@ after_fork(after_in_child=_after_fork)
 
 class Nap(Protocol):
     """Who decides, while only the pulse of a run is taken, of which backwards and steps anybody hears: of the next ones
-    in any case where somebody wakes it."""
+    in any case where somebody wakes it. sleeps: nobody hears of the present step.
+    """
 
-    @property
-    def sleeps(self) -> bool: ...
+    sleeps: bool
+
     def wake(self) -> None: ...
     def passes(self, roots: Sequence[Any]) -> bool: ...
     def stepped(self, optimizer: torch.optim.Optimizer) -> bool: ...

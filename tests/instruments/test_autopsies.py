@@ -121,8 +121,8 @@ def test_two_lines_with_graphs_of_one_structure_accuse_neither(names: tuple[str,
         assert len(run.of(MoreDetailNeeded)) == 1 - told
 
 
-@pytest.mark.parametrize(("dozes", "told"), [(True, 1), (False, 0)])
-def test_data_that_spoiled_a_loss_are_told_where_no_other_run_will(dozes: bool, told: int) -> None:
+@pytest.mark.parametrize(("is_only_run", "told"), [(True, 1), (False, 0)])
+def test_data_that_spoiled_a_loss_are_told_where_no_other_run_will(is_only_run: bool, told: int) -> None:
     target = torch.zeros(2)
     with inventing(Autopsies, BackwardRuns) as run:
         a = weight()
@@ -131,8 +131,7 @@ def test_data_that_spoiled_a_loss_are_told_where_no_other_run_will(dozes: bool, 
         for turn in range(FIRST_STEPS + 3):
             if turn == FIRST_STEPS + 2:
                 target[1] = math.nan
-                if dozes:
-                    run.find(Detail).doze(lambda: None)
+                run.find(Detail).is_only_run = is_only_run
             with run.backward(nn.functional.mse_loss(a * 1.0, target)):
                 pass
             with run.step(optimizer):

@@ -38,6 +38,8 @@ _MOST_SPOILED = 4
 Line = tuple[str, Place | None]
 _Lines = dict[tuple[int, Place | None], list[Line | None]]
 """What made each node of a graph, by its structure and the line of the backward."""
+_LossLines = dict[tuple[type, Place | None], Place | None]
+"""Where losses were made, by the kind of their nodes and the line of the backward; None where that differs."""
 
 
 class _Read(NamedTuple):
@@ -94,6 +96,7 @@ class Autopsies(Instrument):
         self._guard = site.signals.guard
         self._operations = site.signals.operations
         self._lines: _Lines = {}
+        self._loss_lines: _LossLines = {}
         self._nodes = self._spoiled = 0
         self._read: _Read | None = None
         self._unread: _Unread | None = None
@@ -104,11 +107,11 @@ class Autopsies(Instrument):
         self.listen(signals.value_reads.read, self._value_read)
         self.listen(self._late_losses.known, self._loss_known)
 
-    def memory(self) -> tuple[_Lines, int]:
-        return self._lines, self._nodes
+    def memory(self) -> tuple[_Lines, _LossLines, int]:
+        return self._lines, self._loss_lines, self._nodes
 
-    def remember(self, memory: tuple[_Lines, int]) -> None:
-        self._lines, self._nodes = memory
+    def remember(self, memory: tuple[_Lines, _LossLines, int]) -> None:
+        self._lines, self._loss_lines, self._nodes = memory
 
     def ignore_reads(self, signals: Signals) -> None:
         """Hear no more of what the program reads: its optimizers read a number of each parameter in each step."""
@@ -236,7 +239,9 @@ class Autopsies(Instrument):
         """
         made_of = [walk.made.get(key) for key in walk.nodes]
         lines = [None if made is None else (made.operation, made.place) for made in made_of]
-        key = structure_of(walk.nodes.values()), place()
+        where = place()
+        self._remember_loss(walk, where, lines)
+        key = structure_of(walk.nodes.values()), where
         known = self._lines.get(key)
         if known is not None:
             known[:] = [line if line == other else None for line, other in zip(known, lines, strict=True)]
@@ -244,24 +249,31 @@ class Autopsies(Instrument):
             self._lines[key] = lines
             self._nodes += len(lines)
 
+    def _remember_loss(self, walk: GraphWalk, where: Place | None, lines: Sequence[Line | None]) -> None:
+        """What is made where the backward runs is a framework's, as where it divides a loss."""
+        made_at = next((line[1] for line in lines if line is not None and line[1] != where), None)
+        root = next(iter(walk.nodes.values()), None)
+        if self._loss_lines.setdefault((type(root), where), made_at) != made_at:
+            self._loss_lines[type(root), where] = None
+
     def _look_into(
         self, nodes: Sequence[Node], where: Place | None, reached: Literal["loss", "read"] = "loss"
     ) -> NonFiniteProduced | NonFiniteInput | None:
         """nodes: of a graph. where: the line of the backward; None if there was none yet.
 
-        While all steps are merely glanced at, no other run will tell the line: then the operation is told without it,
-        and so is what came in with the data.
+        Where no other run will tell the line, the operation is told without it, at that of the loss if all losses of
+        this backward were made there; and so is what came in with the data.
         """
         structure = structure_of(nodes)
         alike = (lines for (other, line), lines in self._lines.items() if other == structure and where in (line, None))
         lines = next(alike, None)
-        born = birth(nodes) if lines is not None or self._detail.dozing else None
+        born = birth(nodes) if lines is not None or self._detail.is_only_run else None
         if born is None:
-            return self._brought_in(nodes, lines, where) if self._detail.dozing and reached == "loss" else None
+            return self._brought_in(nodes, lines, where) if self._detail.is_only_run and reached == "loss" else None
         line = lines[nodes.index(born.node)] if lines is not None else None
-        if line is None and not self._detail.dozing:
+        if line is None and not self._detail.is_only_run:
             return None
-        operation, made_at = line or (operation_of(born.node), where)
+        operation, made_at = line or (operation_of(born.node), self._loss_line(nodes, where))
         return NonFiniteProduced(
             step=self._course.steps,
             operation=operation,
@@ -285,6 +297,11 @@ class Autopsies(Instrument):
         return NonFiniteInput(
             step=self._course.steps,
             tensor=self._tensors.describe(brought.data),
-            location=locate(line[1] if line is not None else where),
+            location=locate(line[1] if line is not None else self._loss_line(nodes, where)),
             rows=bad_rows(brought.data),
         )
+
+    def _loss_line(self, nodes: Sequence[Node], where: Place | None) -> Place | None:
+        """Where the loss was made that a backward at this line begins with, else that line: a framework runs it behind
+        a line of the program's that says nothing."""
+        return self._loss_lines.get((type(nodes[0]), where)) or where

@@ -112,7 +112,8 @@ class Detail(Instrument):
     full: whether the present step is recorded operation by operation; `turned` is sent when that has changed. closely:
     whether the values of tensors and gradients are to be read as well; `focused` is sent when that has. full_from: this
     step, the one before it and a few that follow are full and looked at closely in any case. full_steps: how many were.
-    glancing: whether the present step is merely glanced at. dozing: whether all steps are.
+    glancing: whether the present step is merely glanced at. dozing: whether all steps are. is_only_run: no second run
+    is made for what was missed.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
@@ -123,6 +124,7 @@ class Detail(Instrument):
         self.focused: Signal[Detail] = Signal(site.signals.guard)
         self.full_from: int | None = None
         self.full_steps = 0
+        self.is_only_run = False
         self._course = course
         self._optimizers = optimizers
         self._hand_steps = hand_steps

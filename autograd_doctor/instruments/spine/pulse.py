@@ -54,7 +54,9 @@ class Pulse(Instrument):
         self._autopsies = autopsies
         self._usual = math.inf
         self._step = -1
-        self._sleeps = self._is_woken = False
+        self._is_woken = False
+        self.sleeps = False
+        """Whether nobody hears of the present step."""
 
     def take(self, signals: Signals) -> None:
         """Begin; no step is recorded from now on, and no call, switch or read of the program's is heard of."""
@@ -71,19 +73,20 @@ class Pulse(Instrument):
     def wake(self) -> None:
         """Let everybody hear of the step that comes next."""
         self._is_woken = True
+        self.sleeps = False
 
     def passes(self, roots: Sequence[Any]) -> bool:
         """Whether a backward that begins is as others were, so that nobody need hear of it."""
         step = self._course.steps
         if step != self._step:
-            self._step, self._sleeps = step, not self._is_woken and step * _GOLDEN % 1.0 >= _SHARE
-        if self._guard.thread.depth or self._guard.forked or self._is_woken or not self._sleeps:
+            self._step, self.sleeps = step, not self._is_woken and step * _GOLDEN % 1.0 >= _SHARE
+        if not self.sleeps or self._guard.thread.depth or self._guard.forked:
             return False
         root = roots[0]
         if type(root) is torch.Tensor and root.is_cpu:
             loss = abs(root.item()) if root.numel() == 1 else math.inf
             if not loss <= _STANDS_OUT * self._usual:
-                self._sleeps = False
+                self.sleeps = False
                 self._usual = min(self._usual, loss) if math.isfinite(loss) else self._usual
                 return False
             self._usual = loss if self._usual == math.inf else self._usual + _MEMORY * (loss - self._usual)
@@ -93,14 +96,9 @@ class Pulse(Instrument):
 
     def stepped(self, optimizer: Optimizer) -> bool:
         """Whether a step that is over was one of those of which nobody need hear. It counts."""
-        if self._is_woken or not self._sleeps or "found_inf" in attributes(optimizer):
+        if not self.sleeps or "found_inf" in attributes(optimizer):
             self._is_woken = False
             return False
         self._light_steps.stepped(optimizer)
         self._course.step_passed(optimizer)
         return True
-
-    @property
-    def sleeps(self) -> bool:
-        """Whether nobody hears of the present step."""
-        return self._sleeps and not self._is_woken

@@ -65,7 +65,12 @@ def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
 
 
 def _late_start(trace: Trace, optimizer: int, steps: list[OptimizerStepped]) -> list[OptimizerStepped]:
-    """The recorded steps before the rate of any group rose above 0, if it did, and no other optimizer stepped then."""
+    """The recorded steps before the rate of any group rose above 0, if it did, and no other optimizer stepped then.
+
+    None where it was above 0 earlier in the run, and has only risen again.
+    """
+    if rate_before(trace, optimizer):
+        return []
     risen = next((step for step in steps if any(step.learning_rates)), None)
     before = [step for step in trace.steps if risen is not None and step.sequence < risen.sequence]
     return before if all(step.optimizer == optimizer and step.learning_rates for step in before) else []

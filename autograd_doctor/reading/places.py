@@ -86,7 +86,7 @@ def own_modules() -> Iterator[ModuleType]:
     """The modules of the user's program, among thousands of others."""
     for name in [each for each in list(sys.modules) if each not in _libraries]:
         module = sys.modules.get(name)
-        if is_a(module, ModuleType) and is_of_user(attributes(module)):
+        if module is not None and is_a(module, ModuleType) and is_of_user(attributes(module)):
             yield module
         elif name != "__main__":
             _libraries.add(name)

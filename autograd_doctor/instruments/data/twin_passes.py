@@ -16,6 +16,7 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.reading.fingerprint import key_of, part_that_tells, row_keys
 from autograd_doctor.reading.graph_order import are_treated_alike, first_meetings, meet_in_company, values_of
 from autograd_doctor.reading.graph_walk import GraphWalk
@@ -47,8 +48,9 @@ class _Contents:
 
 @dataclass(eq=False, slots=True)
 class _Pass:
-    """A pass in training. addresses: where what it was given lies, given: what that holds. outputs: of those that have
-    a graph, in their order, how they were made and what they hold; none where it was given what is learned.
+    """A pass in training. addresses: where what it was given lies, or what that was moved from; given: what that holds.
+    outputs: of those that have a graph, in their order, how they were made and what they hold; none where it was given
+    what is learned.
     """
 
     module: int
@@ -78,12 +80,14 @@ class TwinPassesSeen(Instrument):
         ledger: Ledger,
         lineage: Lineage,
         module_calls: ModuleCalls,
+        uploads: Uploads,
     ) -> None:
         super().__init__(site)
         self._course = course
         self._tensors = tensors
         self._ledger = ledger
         self._module_calls = module_calls
+        self._uploads = uploads
         self._given: tuple[RootBegan, list[torch.Tensor], _Contents] | None = None
         self._passes: list[_Pass] = []
         self._pairs: list[tuple[_Pass, _Pass]] = []
@@ -123,7 +127,8 @@ class TwinPassesSeen(Instrument):
             for each in passed.outputs
             if has_graph(each) and each.dim()
         ]
-        new = _Pass(began.module, began.where, list(map(storage_address, data)), contents, outputs)
+        addresses = [storage_address(self._uploads.at_home(tensor)) for tensor in data]
+        new = _Pass(began.module, began.where, addresses, contents, outputs)
         for old in self._passes:
             if old.module == new.module and old.outputs and len(old.outputs) == len(new.outputs):
                 self._compare(old, new)

@@ -87,7 +87,7 @@ def good() -> None:
     torch.manual_seed(0)
     layers = [nn.Sequential(nn.Linear(128, 128), nn.ReLU()) for _ in range(4)]
     model = nn.Sequential(*layers, nn.Linear(128, 1))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     for _ in range(40):
         inputs = torch.randn(8, 128)
         optimizer.zero_grad()

@@ -131,4 +131,5 @@ def related(*places: tuple[str, Location | None]) -> tuple[Related, ...]:
 def groups_of(trace: Trace, optimizer: int) -> list[ParameterGroup]:
     """The parameter groups of an optimizer in their order, with those that were added later."""
     added = [event.group for event in trace.of(ParametersAdded) if event.optimizer == optimizer]
-    return [*trace.optimizers[optimizer].groups, *added]
+    built = trace.optimizers.get(optimizer)
+    return [*(built.groups if built is not None else ()), *added]

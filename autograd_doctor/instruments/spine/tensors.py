@@ -17,6 +17,7 @@ from torch import nn
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.numbers import identity
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, Reference, address, has_graph, joined, next_order
 from autograd_doctor.reading.regions import Region
@@ -94,7 +95,7 @@ class Tensors(Instrument):
         )
 
     def get(self, tensor: torch.Tensor) -> Provenance | None:
-        made = self._made.get(id(tensor))
+        made = self._made.get(identity(tensor))
         return made if made is not None and made.reference is not None and made.reference() is tensor else None
 
     def read_at(self, tensor: torch.Tensor) -> Place | None:
@@ -103,7 +104,7 @@ class Tensors(Instrument):
         return made.source if made is not None else None
 
     def put(self, tensor: torch.Tensor, made: Provenance) -> None:
-        key, pointer = id(tensor), address(tensor)
+        key, pointer = identity(tensor), address(tensor)
         made.reference = reference = Reference(tensor, self._forget)
         reference.key, reference.pointer = key, pointer
         self._made[key] = made
@@ -154,7 +155,7 @@ class Tensors(Instrument):
 
     def source(self, tensor: torch.Tensor) -> Provenance | int | None:
         """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
-        made = self._made.get(id(tensor))
+        made = self._made.get(identity(tensor))
         if made is not None and (made.reference is None or made.reference() is not tensor):
             made = None
         if made is not None and type(tensor) is torch.Tensor and self._parameters.get(tensor) is None:

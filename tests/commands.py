@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,10 +37,22 @@ def doctor(
     `room`: the largest file that they may write, in bytes.
     """
     words = [os.fspath(each) for each in arguments]
+    return _ended(_command, words, cwd or Path.cwd(), dict(env or os.environ), room, timeout=timeout)
+
+
+def python(
+    script: str, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`python` with a script and its arguments."""
+    return _ended(_script, [script, *arguments], cwd, dict(env or os.environ), timeout=PATIENCE)
+
+
+def _ended(
+    begin: Callable[..., None], words: Sequence[str], where: Path, *rest: Any, timeout: float
+) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as name:
         out, err = Path(name, "out"), Path(name, "err")
-        where = str(cwd or Path.cwd())
-        process = forked(_command, words, where, dict(env or os.environ), str(out), str(err), room)
+        process = forked(begin, (str(out), str(err)), words, str(where), *rest)
         process.join(timeout)
         if process.exitcode is None:
             process.kill()
@@ -66,18 +78,51 @@ def check_by_command(
 # ------------------------------------------------------------------------------------------------ in forked processes
 
 
-def _command(words: Sequence[str], where: str, environment: Mapping[str, str], out: str, err: str, room: int) -> None:
+def _command(files: Sequence[str], words: Sequence[str], where: str, environment: Mapping[str, str], room: int) -> None:
     from autograd_doctor import launch
 
-    for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
-        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), descriptor)
+    _begin(files, where, environment)
     if room:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-    os.chdir(where)
-    _be_in(environment, before=[where])
     sys.argv = ["doctor", *words]
     launch.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": _Forked})
     runpy.run_module("autograd_doctor", run_name="__main__")
+
+
+def _script(files: Sequence[str], words: Sequence[str], where: str, environment: Mapping[str, str]) -> NoReturn:
+    from autograd_doctor.plan import Target
+    from autograd_doctor.runner.program import become_main, load
+
+    _begin(files, where, environment)
+    leave_tests()
+    script, *arguments = words
+    program = load(Target("script", script, arguments))
+    become_main(program)
+
+    def run() -> int:
+        try:
+            program.execute()
+        except Exception as error:
+            entries = error.__traceback__
+            while entries is not None and entries.tb_frame.f_code is not program.code:
+                entries = entries.tb_next
+            sys.last_type, sys.last_value, sys.last_traceback = type(error), error, entries
+            sys.excepthook(type(error), error, entries)
+            return 1
+        return 0
+
+    _end_with(run)
+
+
+# A file name that belongs to nobody: otherwise the frame below the program's would count as the user's own.
+_script.__code__ = _script.__code__.replace(co_filename="<harness>")
+
+
+def _begin(files: Sequence[str], where: str, environment: Mapping[str, str]) -> None:
+    for descriptor, path in enumerate((os.devnull, *files)):
+        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), descriptor)
+    os.chdir(where)
+    _be_in(environment, before=[where])
 
 
 class _Forked:
@@ -132,20 +177,26 @@ class _Forked:
         _be_in(environment)
         sys.argv = list(words)
         leave_tests()
-        code = 1
-        try:
-            from autograd_doctor.runner.entry import main
 
-            code = main()
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        os._exit(code)
+        from autograd_doctor.runner.entry import main
+
+        _end_with(main)
+
+
+def _end_with(run: Callable[[], int]) -> NoReturn:
+    """As Python ends."""
+    code = 1
+    try:
+        code = run()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def _be_in(environment: Mapping[str, str], before: Sequence[str] = ()) -> None:

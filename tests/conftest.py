@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # for `tests.harness`, also under a bare `pytest`
 
@@ -23,6 +24,10 @@ os.environ["COLUMNS"] = "100"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False  # as for most people: hundreds of processes would each compile the package anew
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), "autograd_doctor_tests")
+
+_UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("any machine", deadline=None, suppress_health_check=_UNCHECKED)
+settings.load_profile("any machine")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job in the background: its children ignore it as well
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograd_doctor import config, config_file
@@ -140,7 +140,7 @@ _VALUE = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(values=st.dictionaries(_KEY, _VALUE, max_size=4), blank=st.integers(0, 3))
 def test_lines_are_those_of_the_keys(tmp_path: Path, values: dict[str, object], blank: int) -> None:
     """Keys of the top level, each on its own line, after blank lines."""
@@ -293,7 +293,7 @@ def test_yaml_keeps_keys_as_text_and_knows_exponents(tmp_path: Path) -> None:
     assert arguments.arguments == {"on": False, "1": 1e-3, "y": "2020-01-01"}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(text=st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=60))
 def test_any_text_is_settings_or_one_line(tmp_path: Path, text: str) -> None:
     _settings_or_one_line(tmp_path, text)
@@ -311,7 +311,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(values=st.dictionaries(st.sampled_from(Settings.__struct_fields__), _VALUES, max_size=4))
 def test_any_values_are_settings_or_one_line(tmp_path: Path, values: dict[str, object]) -> None:
     _settings_or_one_line(tmp_path, yaml.safe_dump(values))

@@ -38,7 +38,7 @@ MARKDOWN = MarkdownIt("commonmark").enable("table").enable("strikethrough")
 ENDINGS = {"json": "json", "json-lines": "jsonl", "sarif": "sarif", "github": "github", "gitlab": "gitlab.json"}
 ENDINGS |= {"junit": "xml", "markdown": "md", "agent": "agent.txt"}
 
-anything = settings(deadline=None, max_examples=80)
+anything = settings(max_examples=80)
 
 
 @pytest.mark.parametrize("format_name", ENDINGS)
@@ -310,7 +310,7 @@ def without_marks(text: str) -> str:
 
 
 @given(reports())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_no_fence_is_closed_from_within(report: Report) -> None:
     tokens = MARKDOWN.parse(render("markdown", report))
     places = sum(finding.location is not None or bool(finding.related) for finding in report.findings)

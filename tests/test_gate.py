@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 import typer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import at, finding_rule, training
 
@@ -265,7 +265,7 @@ _TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 _KNOWN = st.builds(Known, code=_TEXT, path=_TEXT, function=_TEXT, subject=_TEXT, source=_TEXT, count=st.integers(1, 9))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(checks=st.dictionaries(_TEXT, st.lists(_KNOWN, min_size=1, max_size=4), max_size=3))
 def test_a_baseline_survives_its_file(tmp_path: Path, checks: dict[str, list[Known]]) -> None:
     shelf = baselines.Shelf(tmp_path / "b.json", "train.py", Baseline(checks=checks))
@@ -277,7 +277,7 @@ def test_a_baseline_survives_its_file(tmp_path: Path, checks: dict[str, list[Kno
     assert shelf.file.read_bytes() == once
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80)
 @given(data=st.binary(max_size=40) | st.text(max_size=40).map(lambda text: json.dumps({"checks": text}).encode()))
 def test_any_file_is_a_baseline_or_a_mistake(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "b.json"

@@ -219,7 +219,7 @@ def test_what_was_saved_as_json_gives_the_same_page() -> None:
     assert render("html", msgspec.json.decode(render("json", report), type=Report)) == render("html", report)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @example([1.7976e308, -1.7976e308])
 @given(curves)
 def test_any_curve_has_its_place_on_the_page(curve: list[float]) -> None:

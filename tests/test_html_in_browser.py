@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 
 from autograd_doctor.api.shown_report import Report as ShownReport
 from autograd_doctor.renderers import Earlier, render, render_several
@@ -127,7 +127,7 @@ def test_words_of_a_program_run_nowhere(chromium: Any, tmp_path: Path, width: in
         assert page.run("window.hostile") is None
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @example([10.0 ** (-31 * at / 55) for at in range(56)])
 @example([10.0 ** (-53 * at / 55) for at in range(56)])
 @example([10.0 ** (-323 + 631 * at / 55) for at in range(56)])

@@ -25,7 +25,7 @@ def skewed(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).exp()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rows=st.integers(20, 300),
     columns=st.integers(1, 12),
@@ -41,7 +41,7 @@ def test_columns_scaled_by_their_own_statistics(
     assert moments.largest_mean < 1e-5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows=st.integers(20, 300), columns=st.integers(1, 12), seed=st.integers(0, 1000))
 def test_columns_scaled_by_those_of_others(rows: int, columns: int, seed: int) -> None:
     train, held_out = skewed(2 * rows, columns, seed=seed), skewed(rows, columns, seed=seed + 1)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,17 +19,20 @@ import autograd_doctor
 from autograd_doctor import Mistake
 from autograd_doctor.monitoring.folder import FINDINGS, About, Found, RankFolder, rank_folder, rank_folders
 from autograd_doctor.plan import Target
+from autograd_doctor.runner import monitored
 from autograd_doctor.runner.allowance import Allowance
 from autograd_doctor.runner.surprise import Surprises
-from tests.harness import PATIENCE, ROOT, marks
+from tests.commands import doctor, python
+from tests.harness import ROOT, marks
 from tests.reports import sick, unjudged
 
+SHORT = 20
 LOOP = """
 import sys
 import torch
 import autograd_doctor
 from autograd_doctor.runner import monitored
-monitored.REST = 0.0  # one chapter after the other
+monitored.REST, monitored.LEAST_STEPS = 0.0, {chapter}  # one chapter after the other
 torch.manual_seed(0)
 data = torch.randn(256, 16)
 label = data[:, :10].argmax(1)
@@ -43,6 +45,8 @@ for step in range({steps}):
     rows = torch.randint(0, 256, (32,))
     x, y = data[rows], label[rows]
 {body}
+    if any(finding.code == {awaited!r} for finding in found):
+        break
 print(watched.steps, watched.chapters, *(f"{{finding.code}}:{{finding.location.line}}" for finding in found))
 """
 PLAIN = """
@@ -53,7 +57,7 @@ PLAIN = """
 """
 LATE = {
     "the data turn constant": """
-    if step >= 700:
+    if step >= 350:
         x = data[:1].expand(32, -1).clone()
     loss = torch.nn.functional.cross_entropy(model(x), y)  # expect: AD704
     optimizer.zero_grad()
@@ -62,7 +66,7 @@ LATE = {
 """,
     "a logarithm of what falls below zero": """
     score = model(x).softmax(1)[:, 0]
-    shift = 0.0 if step < 700 else 2.0
+    shift = 0.0 if step < 350 else 2.0
     loss = torch.log(score - shift).square().mean()  # expect: AD401
     optimizer.zero_grad()
     loss.backward()
@@ -70,13 +74,13 @@ LATE = {
 """,
     "gradients are no longer cleared": """
     loss = torch.nn.functional.cross_entropy(model(x), y)
-    if step < 700:
+    if step < 350:
         optimizer.zero_grad()
     loss.backward()
     optimizer.step()  # expect: AD101
 """,
     "labels are written over": """
-    if step == 700:
+    if step == 350:
         label.fill_(3)
         y = label[rows]
     loss = torch.nn.functional.cross_entropy(model(x), y)  # expect: AD704
@@ -85,7 +89,7 @@ LATE = {
     optimizer.step()
 """,
     "samples are scaled a second time": """
-    if step == 700:
+    if step == 350:
         data.mul_(255)
     loss = torch.nn.functional.cross_entropy(model(data[rows]), y)  # expect: AD703
     optimizer.zero_grad()
@@ -93,7 +97,7 @@ LATE = {
     optimizer.step()
 """,
     "one batch is kept": """
-    if step < 700:
+    if step < 350:
         kept = x, y
     x, y = kept
     loss = torch.nn.functional.cross_entropy(model(x), y)  # expect: AD701
@@ -102,7 +106,7 @@ LATE = {
     optimizer.step()
 """,
     "a schedule has ended": """
-    optimizer.param_groups[0]["lr"] = 0.02 * max(0, 1 - step / 700)
+    optimizer.param_groups[0]["lr"] = 0.02 * max(0, 1 - step / 350)
     loss = torch.nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
@@ -110,21 +114,21 @@ LATE = {
 """,
     "the sign of the loss turns": """
     loss = torch.nn.functional.cross_entropy(model(x), y)
-    if step >= 700:
+    if step >= 350:
         loss = -loss  # expect: AD609
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
 """,
     "everything is dropped": """
-    hidden = torch.nn.functional.dropout(model[:2](x), 0.1 if step < 700 else 1.0)  # expect: AD410
+    hidden = torch.nn.functional.dropout(model[:2](x), 0.1 if step < 350 else 1.0)  # expect: AD410
     loss = torch.nn.functional.cross_entropy(model[2](hidden), y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
 """,
     "weights are drawn anew in each epoch": """
-    if step >= 700 and step % 100 == 0:
+    if step >= 350 and step % 25 == 0:
         for layer in (model[0], model[2]):
             torch.nn.init.xavier_uniform_(layer.weight)  # expect: AD109
     loss = torch.nn.functional.cross_entropy(model(x), y)
@@ -136,7 +140,7 @@ LATE = {
     if step == 0:
         import copy
         old = copy.deepcopy(model.state_dict())
-    if step >= 700 and step % 100 == 0:
+    if step >= 350 and step % 25 == 0:
         model.load_state_dict(old)  # expect: AD109
     loss = torch.nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
@@ -145,7 +149,7 @@ LATE = {
 """,
     "a softmax is put in front of the loss": """
     said = model(x)
-    if step >= 700:
+    if step >= 350:
         said = said.softmax(1)  # expect: AD601
     loss = torch.nn.functional.cross_entropy(said, y)
     optimizer.zero_grad()
@@ -157,14 +161,14 @@ LATE = {
 
 HEALTHY = {
     "one pair of classes after the other": """
-    rows = by_pair[(step // 450) % 5][torch.randint(0, 16, (32,))]
+    rows = by_pair[(step // 225) % 5][torch.randint(0, 16, (32,))]
     x, y = data[rows], label[rows]
 """
     + PLAIN,
     "warm restarts, and more dropout each time": """
     import math
-    optimizer.param_groups[0]["lr"] = 0.02 * (1 + math.cos(math.pi * (step % 400) / 400)) / 2
-    hidden = torch.nn.functional.dropout(model[:2](x), 0.1 * (1 + step // 400))
+    optimizer.param_groups[0]["lr"] = 0.02 * (1 + math.cos(math.pi * (step % 200) / 200)) / 2
+    hidden = torch.nn.functional.dropout(model[:2](x), 0.1 * (1 + step // 200))
     loss = torch.nn.functional.cross_entropy(model[2](hidden), y)
     optimizer.zero_grad()
     loss.backward()
@@ -172,10 +176,10 @@ HEALTHY = {
 """,
     "back to the weights before a spike": """
     import copy
-    if step % 300 == 0:
+    if step % 150 == 0:
         best = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict())
-    optimizer.param_groups[0]["lr"] = 0.02 if step % 900 != 880 else 5.0
-    if step % 900 == 890:
+    optimizer.param_groups[0]["lr"] = 0.02 if step % 450 != 440 else 5.0
+    if step % 450 == 445:
         model.load_state_dict(best[0])
         optimizer.load_state_dict(best[1])
 """
@@ -184,7 +188,7 @@ HEALTHY = {
     import copy
     if step == 0:
         average, other = copy.deepcopy(model), copy.deepcopy(model.state_dict())
-    if step % 100 == 99:
+    if step % 50 == 49:
         own = copy.deepcopy(model.state_dict())
         for state in (average.state_dict(), other):
             model.load_state_dict(state)
@@ -197,11 +201,11 @@ HEALTHY = {
 """
     + PLAIN,
     "lessons that grow harder": """
-    x = x * (1 + step / 1000) + 0.1 * (step // 500) * torch.randn(32, 16)
+    x = x * (1 + step / 500) + 0.1 * (step // 250) * torch.randn(32, 16)
 """
     + PLAIN,
     "a stage in which the rate rests": """
-    optimizer.param_groups[0]["lr"] = 0.0 if 900 <= step < 1150 else 0.02
+    optimizer.param_groups[0]["lr"] = 0.0 if 450 <= step < 575 else 0.02
 """
     + PLAIN,
     "a rate that comes to zero once in each of its cycles": """
@@ -210,49 +214,38 @@ HEALTHY = {
 """
     + PLAIN
     + """
-    if step % 120 == 119:
+    if step % 60 == 59:
         schedule.step()
 """,
     "a last layer that forgets": """
-    if step > 600 and step % 250 == 0:
+    if step > 300 and step % 125 == 0:
         model[2].reset_parameters()
         for parameter in model[2].parameters():
             optimizer.state.pop(parameter, None)
 """
     + PLAIN,
     "the whole set for the last steps": """
-    if step >= 1200:
+    if step >= 600:
         x, y = data, label
 """
     + PLAIN,
 }
 
 
-def _run(folder: Path, program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "training.py").write_text(program)
-    return subprocess.run(
-        [sys.executable, "training.py", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    return python("training.py", cwd=folder, env={**os.environ, **environment})
 
 
-def _loop(body: str = PLAIN, steps: int = 300, arguments: str = "") -> str:
-    return LOOP.format(body=body, steps=steps, arguments=arguments)
+def _loop(
+    body: str = PLAIN, steps: int = 300, arguments: str = "", awaited: str = "", chapter: int = monitored.LEAST_STEPS
+) -> str:
+    """awaited: the code of a finding that ends the program. chapter: how many steps one has at least."""
+    return LOOP.format(body=body, steps=steps, arguments=arguments, awaited=awaited, chapter=chapter)
 
 
 def _report(folder: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "autograd_doctor", "report", "run.trace", "--output-format", "json"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    done = doctor("report", "run.trace", "--output-format", "json", cwd=folder)
     report: dict[str, Any] = json.loads(done.stdout)
     assert report["exit_code"] == done.returncode
     return report
@@ -262,32 +255,33 @@ def _report(folder: Path) -> dict[str, Any]:
 
 
 def test_a_healthy_run_is_recorded_and_nothing_told(tmp_path: Path) -> None:
-    done = _run(tmp_path, _loop(steps=1500))
-    assert done.stdout.split()[0] == "1500", done.stderr
+    done = _run(tmp_path, _loop(steps=700, chapter=SHORT))
+    assert done.stdout.split()[0] == "700", done.stderr
     assert int(done.stdout.split()[1]) > 2, "one chapter alone tells nothing of those that follow"
     assert len(done.stdout.split()) == 2
     assert done.stderr == ""
     report = _report(tmp_path)
     assert (report["verdict"], report["findings"]) == ("passed", [])
-    assert report["run"]["steps"] == 1500
+    assert report["run"]["steps"] == 700
 
 
 @pytest.mark.parametrize("name", LATE)
 def test_a_fault_that_begins_late_is_told_at_its_line(name: str, tmp_path: Path) -> None:
-    program = _loop(LATE[name], steps=2200)
+    ((code, _),) = marks(LATE[name])
+    program = _loop(LATE[name], steps=1100, awaited=code, chapter=SHORT)
+    ((code, line),) = marks(program)
     done = _run(tmp_path, program)
-    code, line = marks(program)[0]
     assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
     assert f"training.py:{line}: {code} " in done.stderr
     findings = {(each["code"], each["location"]["line"]): each for each in _report(tmp_path)["findings"]}
-    assert findings[code, line]["step_first"] > 700
+    assert findings[code, line]["step_first"] > 350
 
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_run_that_changes_on_purpose_is_told_nothing(name: str, tmp_path: Path) -> None:
-    done = _run(tmp_path, _loop(HEALTHY[name], steps=1900))
+    done = _run(tmp_path, _loop(HEALTHY[name], steps=950, chapter=SHORT))
     steps, chapters, *told = done.stdout.split()
-    assert (steps, told) == ("1900", []), done.stdout + done.stderr
+    assert (steps, told) == ("950", []), done.stdout + done.stderr
     assert int(chapters) > 4
     assert done.stderr == ""
 
@@ -321,7 +315,7 @@ def test_training_is_stopped_and_kept(tmp_path: Path) -> None:
     kept = torch.load(tmp_path / "kept.pt")
     assert {*kept} == {"step", "finding", "models", "optimizers"}
     assert kept["finding"]["code"] == "AD401"
-    assert 700 <= kept["step"] <= 701
+    assert 350 <= kept["step"] <= 351
     assert {name: {*state} for name, state in kept["models"].items()} == {
         "model": {"0.weight", "0.bias", "2.weight", "2.bias"}
     }
@@ -388,9 +382,7 @@ def test_ranks_have_folders_of_their_own_and_one_report(tmp_path: Path) -> None:
 
 def test_nothing_is_watched_twice(tmp_path: Path) -> None:
     (tmp_path / "training.py").write_text(_loop(steps=40))
-    command = [sys.executable, "-m", "autograd_doctor", "check", "training.py", "--max-seconds", "5"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    done = doctor("check", "training.py", "--seconds", "0", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (tmp_path / "run.trace").exists()
 

@@ -201,7 +201,6 @@ blocks = st.lists(st.sampled_from(PLAIN) | st.sampled_from(MAGICS), min_size=1, 
 
 
 @given(blocks)
-@settings(deadline=None)
 def test_lines_keep_their_numbers_and_plain_ones_their_text(parts: list[str]) -> None:
     source = "\n".join(parts)
     python = translate(source).source
@@ -224,7 +223,7 @@ def test_a_program_stays_as_it_is_below_a_magic(path: Path) -> None:
 
 
 @given(st.text(alphabet="%!?x =()'\"\\\n #:", max_size=40))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_text_keeps_its_number_of_lines(source: str) -> None:
     try:
         ast.parse(source)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import training
 
@@ -233,19 +233,19 @@ def _is_never_green(data: bytes) -> None:
     assert code == 4 or (out == "" and err.startswith("error: ") and err.count("\n") == 1)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(st.integers(0, len(SAVED) - 1), st.integers(1, 255))
 def test_a_flipped_byte_is_never_green(position: int, change: int) -> None:
     _is_never_green(SAVED[:position] + bytes([SAVED[position] ^ change]) + SAVED[position + 1 :])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(st.integers(0, len(SAVED) - 1))
 def test_a_trace_that_was_cut_is_never_green(end: int) -> None:
     _is_never_green(SAVED[:end])
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(st.integers(0, len(SAVED) - 1), st.binary(min_size=1, max_size=40))
 def test_bytes_in_between_are_never_green(position: int, more: bytes) -> None:
     _is_never_green(SAVED[:position] + more + SAVED[position:])
@@ -266,7 +266,7 @@ def _records(data: bytes) -> list[bytes]:
 _positions = st.integers(0, len(RECORDS) - 1)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.permutations(RECORDS), _positions, _positions)
 def test_records_left_out_doubled_or_in_another_order_are_never_green(order: list[bytes], one: int, other: int) -> None:
     swapped = list(RECORDS)

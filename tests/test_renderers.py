@@ -253,7 +253,7 @@ def test_the_page_on_output_knows_every_format_exit_code_and_field() -> None:
 # ------------------------------------------------------------------------------------------- whatever a finding holds
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(findings, max_size=3), sources, texts, st.integers(1, 220), st.booleans(), st.booleans())
 def test_any_finding_renders_at_any_width(
     found: list[dict[str, Any]], text: str, title: str, width: int, color: bool, unicode: bool

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import at, finding_rule, judged, rule, training
 
@@ -262,7 +262,7 @@ def test_a_library_has_the_same_path_everywhere(tmp_path: Path) -> None:
     assert one == "site-packages/timm/loss.py"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     before=st.lists(st.sampled_from(["a()", "b()", "c(1)"]), max_size=5),
     after=st.lists(st.sampled_from(["a()", "b()", "c(1)"]), max_size=5),

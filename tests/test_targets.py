@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import yaml
 from any_report import reports
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from reports import crashed, healthy, sick, unjudged
@@ -186,7 +186,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200)
 @given(entries=st.lists(st.dictionaries(st.sampled_from(_KEYS), _VALUES, max_size=4), max_size=3))
 def test_any_targets_are_told_apart_or_one_line(tmp_path: Path, entries: list[dict[str, Any]]) -> None:
     file = tmp_path / "c.yaml"
@@ -455,7 +455,7 @@ def test_one_line_counts_the_targets_that_are_alike() -> None:
 _NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.lists(reports(), min_size=1, max_size=3),
     st.lists(_NAMES, min_size=5, max_size=5, unique=True),

@@ -61,7 +61,7 @@ def test_an_older_report_is_known(format_name: str, name: str, look: dict[str, i
     assert not text or writing.is_report(text.encode()[: writing.HEAD])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(reports())
 def test_whatever_a_report_is_about_it_is_known(report: object) -> None:
     for format_name in formats():

@@ -12,10 +12,13 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.forkserver import ForkServer
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 from msgspec.structs import replace
@@ -39,6 +42,7 @@ RANKS = PROGRAMS / "ranks"
 PATIENCE = 120.0
 _GUARDS = re.compile(r"\A(?:#!.*\n)?# guards: (AD\d{3}(?: AD\d{3})*)\n")
 _HINTED = re.compile(r"^# hinted: (AD\d{3}(?: AD\d{3})*)$", re.MULTILINE)
+_FRAMEWORKS = re.compile(r"^\s*(?:import|from) (?:accelerate|lightning|transformers)\b", re.MULTILINE)
 _FAILED = re.compile(r"`\w+` failed in ")
 _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
 
@@ -87,7 +91,7 @@ def body_of(example: Callable[[], None]) -> str:
 
 def record(plan: Plan, *, cwd: Path, log: Path) -> Outcome:
     """Run a plan in a process forked from a server that has torch imported already."""
-    process = forked(_child, plan, str(cwd), str(log))
+    process = forked(_child, plan, str(cwd), str(log), near=Path(plan.target.name))
     process.join(PATIENCE)
     timed_out = process.is_alive()
     if timed_out:
@@ -105,11 +109,18 @@ class _Process(ForkServerProcess):
     _start_method = None
 
 
-def forked(target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
-    """A process that has torch imported already, and calls a function of a module."""
+def forked(target: Callable[..., None], *arguments: Any, near: Path | None = None) -> ForkServerProcess:
+    """A process that has torch imported already, and calls a function of a module.
+
+    near: a program that it is going to run; where that imports a framework, the process has it imported, too.
+    """
     _server()
     process = _Process(target=target, args=arguments)
-    process.start()
+    if near is not None and near.is_file() and _FRAMEWORKS.search(near.read_text("utf-8")):
+        with patch.object(forkserver, "connect_to_new_process", _server_of_frameworks().connect_to_new_process):
+            process.start()
+    else:
+        process.start()
     return process
 
 
@@ -224,6 +235,13 @@ def _server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.preloaded"])
     return context
+
+
+@cache
+def _server_of_frameworks() -> ForkServer:
+    server = ForkServer()
+    server.set_forkserver_preload(["tests.preloaded", "tests.preloaded_frameworks"])
+    return server
 
 
 def _child(plan: Plan, cwd: str, log: str) -> None:

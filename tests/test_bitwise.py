@@ -19,9 +19,11 @@ from tests.harness import ROOT, forked, programs
 
 STEPLESS = {"ad104_accumulated_out_of_step.py", "model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
-EVERY = int(os.environ.get("BITWISE_EVERY", "24"))
+EVERY = int(os.environ.get("BITWISE_EVERY", "72"))
 """Of the programs of the tests, one in so many: all of them, with 1, take about an hour."""
 MONITORED_EVERY = 4
+MOST_STEPS = 200
+"""After which a program ends: what is looked at closely, recorded and light by then was looked at in each way."""
 PROGRAMS = [
     *sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.name not in STEPLESS),
     *[path for path in programs() if path.name not in STEPLESS and "torch.optim" in path.read_text("utf-8")][::EVERY],
@@ -48,7 +50,7 @@ def test_so_they_are_under_a_monitor(program: Path, tmp_path: Path) -> None:
 
 def _measured(run: Callable[[Path, Path], int], program: Path, folder: Path) -> dict[str, Any]:
     folder.mkdir()
-    process = forked(_measure, run, program, folder)
+    process = forked(_measure, run, program, folder, near=program)
     process.join(PATIENCE)
     if process.is_alive():
         process.kill()
@@ -129,6 +131,8 @@ class _Weights:
             for parameter in group["params"]:
                 values = parameter.detach().contiguous().flatten().view(torch.uint8)
                 self._digest.update(values.cpu().numpy().tobytes())
+        if self._steps == MOST_STEPS:
+            sys.exit()
 
     def summary(self) -> dict[str, Any]:
         return {"steps": self._steps, "weights": self._digest.hexdigest()}

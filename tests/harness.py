@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
@@ -42,6 +43,8 @@ RANKS = PROGRAMS / "ranks"
 PATIENCE = 120.0
 _GUARDS = re.compile(r"\A(?:#!.*\n)?# guards: (AD\d{3}(?: AD\d{3})*)\n")
 _HINTED = re.compile(r"^# hinted: (AD\d{3}(?: AD\d{3})*)$", re.MULTILINE)
+_TESTS_IN_SERVERS = ("tests", "tests.harness", "tests.preloaded", "tests.preloaded_frameworks")
+_shared_modules = 0
 _FRAMEWORKS = re.compile(r"^\s*(?:import|from) (?:accelerate|lightning|transformers)\b", re.MULTILINE)
 _FAILED = re.compile(r"`\w+` failed in ")
 _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
@@ -256,9 +259,19 @@ def _child(plan: Plan, cwd: str, log: str) -> None:
 
 
 def leave_tests() -> None:
-    """Modules of the tests are the user's own to whoever looks for these: no program has them loaded."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
-        del sys.modules[name]
+    """Modules of the tests are the user's own to whoever looks for these: no program has them loaded.
+
+    To look at the names of all that a server has imported would copy the pages that its processes share.
+    """
+    since = islice(reversed(sys.modules), len(sys.modules) - _shared_modules)
+    for name in [*_TESTS_IN_SERVERS, *(name for name in [*since] if name.partition(".")[0] == "tests")]:
+        sys.modules.pop(name, None)
+
+
+def count_shared_modules() -> None:
+    """In a server: what was imported by now is what its processes share."""
+    global _shared_modules
+    _shared_modules = len(sys.modules)
 
 
 # A file name that belongs to nobody: otherwise the frame below the program's would count as the user's own.

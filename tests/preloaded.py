@@ -20,5 +20,6 @@ versions()
 list(own_modules())
 needed_for(event.__name__ for kind in all_instruments() for event in kind.emits)
 get_testing_overrides()
+tests.harness.count_shared_modules()
 gc.collect()
 gc.freeze()  # no collection of a child visits, and thereby copies, what all of them share

@@ -13,5 +13,8 @@ import transformers.models.gpt2.modeling_gpt2
 import transformers.models.t5.modeling_t5
 import transformers.trainer
 
+import tests.harness
+
+tests.harness.count_shared_modules()
 gc.collect()
 gc.freeze()

@@ -25,6 +25,7 @@ from autograd_doctor.interpreter import OWN
 from autograd_doctor.renderers import render
 from autograd_doctor.report import to_json
 from autograd_doctor.rules import all_rules
+from tests import commands
 
 ROOT = Path(__file__).parent.parent
 
@@ -39,14 +40,29 @@ Doctor = Callable[..., Printed]
 
 
 @pytest.fixture
-def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Doctor:
-    """The command, run in this process in a folder of its own; its children are real."""
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("_TYPER_FORCE_DISABLE_TERMINAL", "1")
+
+
+@pytest.fixture
+def doctor(_in_a_folder: None) -> Doctor:
+    """The command, in a folder of its own."""
+
+    def run(*arguments: str) -> Printed:
+        done = commands.doctor(*arguments)
+        return Printed(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def here(_in_a_folder: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Doctor:
+    """The same in this process, where it can be laid hands on; a program that it starts has one of its own."""
 
     def run(*arguments: str) -> Printed:
         monkeypatch.setattr(sys, "argv", ["doctor", *arguments])
@@ -140,26 +156,26 @@ def test_a_command_loads_no_more_than_it_needs(tmp_path: Path, command: str, wan
     assert not loaded.intersection(unwanted)
 
 
-def test_the_version_is_an_option_too(doctor: Doctor) -> None:
-    asked, told = doctor("--version"), doctor("version")
+def test_the_version_is_an_option_too(here: Doctor) -> None:
+    asked, told = here("--version"), here("version")
     assert asked == told
     assert asked.out.startswith("autograd_doctor ")
 
 
-def test_help_names_no_value_beside_a_flag(doctor: Doctor) -> None:
+def test_help_names_no_value_beside_a_flag(here: Doctor) -> None:
     for command in ([], ["check"], ["report"], ["gradcheck"], ["explain"]):
-        printed = doctor(*command, "--help")
+        printed = here(*command, "--help")
         assert printed.code == 0
         assert "bool" not in printed.out
-    assert "doctor check train.py" in doctor("--help").out
+    assert "doctor check train.py" in here("--help").out
 
 
-def test_the_beginning_of_codes_lists_a_family(doctor: Doctor) -> None:
-    printed = doctor("explain", "ad71")
+def test_the_beginning_of_codes_lists_a_family(here: Doctor) -> None:
+    printed = here("explain", "ad71")
     assert set(re.findall(r"AD\d{3}", printed.out)) == {rule.code for rule in all_rules() if "AD71" in rule.code}
-    listed = json.loads(doctor("explain", "AD71", "--output-format", "json").out)
+    listed = json.loads(here("explain", "AD71", "--output-format", "json").out)
     assert [each["code"] for each in listed] == sorted(each["code"] for each in listed)
-    assert doctor("explain", "AD98").code == 2
+    assert here("explain", "AD98").code == 2
 
 
 def test_where_all_reports_go_to_files_the_verdict_is_said(doctor: Doctor) -> None:
@@ -227,35 +243,35 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     ],
 )
 def test_what_follows_the_target_is_the_programs(
-    doctor: Doctor, asked: list[Request], typed: list[str], name: str, arguments: list[str], is_module: bool
+    here: Doctor, asked: list[Request], typed: list[str], name: str, arguments: list[str], is_module: bool
 ) -> None:
-    assert doctor("check", *typed).code == 0
+    assert here("check", *typed).code == 0
     assert [(one.name, list(one.arguments), one.is_module) for one in asked] == [(name, arguments, bool(is_module))]
 
 
-def test_options_become_settings(doctor: Doctor, asked: list[Request]) -> None:
-    doctor("check", "--steps", "5", "--select", "AD1,AD2", "--select", "AD3", "--no-polite", "--exit-zero", "train.py")
+def test_options_become_settings(here: Doctor, asked: list[Request]) -> None:
+    here("check", "--steps", "5", "--select", "AD1,AD2", "--select", "AD3", "--no-polite", "--exit-zero", "train.py")
     given = {key: value for key, value in asked[0].options.items() if value is not None}
     assert given == {"steps": 5, "select": ["AD1", "AD2", "AD3"], "polite": False}
     assert asked[0].asked == Invocation(exit_zero=True)
 
 
-def test_an_unknown_option_is_not_taken_for_the_script(doctor: Doctor, asked: list[Request]) -> None:
-    printed = doctor("check", "--stepz", "3", "train.py")
+def test_an_unknown_option_is_not_taken_for_the_script(here: Doctor, asked: list[Request]) -> None:
+    printed = here("check", "--stepz", "3", "train.py")
     assert printed.code == 2
     assert "--stepz" in printed.err
     assert asked == []
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["check", "-m"], ["explain"], ["explain", "--all", "AD101"], ["x"]])
-def test_bad_usage_is_2(doctor: Doctor, arguments: list[str]) -> None:
-    assert doctor(*arguments).code == 2
+def test_bad_usage_is_2(here: Doctor, arguments: list[str]) -> None:
+    assert here(*arguments).code == 2
 
 
-def test_options_may_follow_a_file_that_only_defines(doctor: Doctor, asked: list[Request]) -> None:
+def test_options_may_follow_a_file_that_only_defines(here: Doctor, asked: list[Request]) -> None:
     Path("model.py").write_text(MODEL)
-    doctor("check", "--steps", "3", "model.py", "--config", "c.yaml", "--min-steps", "2")
-    doctor("check", "--config", "c.yaml", "model.py")
+    here("check", "--steps", "3", "model.py", "--config", "c.yaml", "--min-steps", "2")
+    here("check", "--config", "c.yaml", "model.py")
     assert [(one.name, list(one.arguments), one.config) for one in asked] == [("model.py", [], Path("c.yaml"))] * 2
     assert (asked[0].options["steps"], asked[0].options["min_steps"]) == (3, 2)
 
@@ -327,25 +343,25 @@ def test_a_model_that_needs_arguments_gets_the_settings_to_fill_in(doctor: Docto
     assert (plan.model.name, plan.model.arguments) == ("Net", {"width": 3, "depth": 2})
 
 
-def test_a_report_needs_a_trace(doctor: Doctor) -> None:
-    assert doctor("report", "t.trace").err == "error: t.trace: no such file\n"
+def test_a_report_needs_a_trace(here: Doctor) -> None:
+    assert here("report", "t.trace").err == "error: t.trace: no such file\n"
     Path("t.trace").write_bytes(b"\2\0\0\0ab")
     assert (
-        doctor("report", "t.trace").err
+        here("report", "t.trace").err
         == "error: t.trace: not a saved trace, or saved by an older version of the doctor\n"
     )
     Path("t.trace").write_bytes(b"")
-    assert doctor("report", "t.trace") == (2, "", "error: t.trace: not a saved trace: it holds no event\n")
+    assert here("report", "t.trace") == (2, "", "error: t.trace: not a saved trace: it holds no event\n")
 
 
-def test_config_shows_what_is_in_force_and_why(doctor: Doctor) -> None:
+def test_config_shows_what_is_in_force_and_why(here: Doctor) -> None:
     Path("autograd_doctor.yaml").write_text("steps: 7")
-    shown = doctor("config", "--show").out.splitlines()
+    shown = here("config", "--show").out.splitlines()
     assert [line.split() for line in shown if "default" not in line] == [["steps:", "7", "#", "autograd_doctor.yaml:1"]]
 
 
-def test_an_unknown_rule_has_a_nearest_one(doctor: Doctor) -> None:
-    printed = doctor("explain", "missing-zero-grd")
+def test_an_unknown_rule_has_a_nearest_one(here: Doctor) -> None:
+    printed = here("explain", "missing-zero-grd")
     assert (printed.code, printed.err) == (
         2,
         "error: `missing-zero-grd`: no such rule; did you mean `missing-zero-grad`?\n",
@@ -436,11 +452,11 @@ def test_a_mistake_that_only_the_child_can_see_is_2(doctor: Doctor) -> None:
     assert "did you mean `MSELoss`?" in printed.err
 
 
-def test_a_child_that_cannot_start_is_2(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_cannot_start_is_2(here: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("train.py").write_text(HEALTHY)
     Path("torch.py").write_text("raise ImportError('no torch here')")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.getcwd(), str(ROOT)]))
-    printed = doctor("check", "train.py")
+    printed = here("check", "train.py")
     assert printed.code == 2
     assert printed.err.endswith("error: the program was not started: its process exited with 1\n")
     assert "no torch here" in printed.err

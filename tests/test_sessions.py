@@ -176,7 +176,7 @@ def test_an_instrument_leaves_torch_as_it_was(kind, replaced):
     assert global_state() == state
     names = [name_of(each) for each in needed_with(kind)]
     assert [event.instrument for event in events if isinstance(event, InstrumentAttached)] == names
-    assert [event.instrument for event in events if isinstance(event, InstrumentDetached)] == names[::-1]
+    assert not [event for event in events if isinstance(event, InstrumentDetached)], "all watched to the end"
 
 
 def needed_with(kind: type[Instrument]) -> list[type[Instrument]]:
@@ -283,7 +283,6 @@ def test_an_instrument_is_attached_once_and_limited_once():
         *["InstrumentAttached"] * (1 + len(reads)),
         "InstrumentLimited",
         "InstrumentLimited",
-        *["InstrumentDetached"] * (1 + len(reads)),
     ]
 
 

@@ -107,7 +107,7 @@ class InstrumentAttached(Event, frozen=True):
 
 
 class InstrumentDetached(Event, frozen=True):
-    """An instrument watched up to here, as long as it was meant to."""
+    """An instrument watched up to here, before the others had ended, as long as it was meant to."""
 
     instrument: str
 

@@ -98,7 +98,8 @@ class Instrument:
     def detach(self) -> None:
         """Stop listening."""
         while self._connections:
-            self.unlisten(*self._connections[-1])
+            signal, handle = self._connections.pop()
+            signal.disconnect(handle)
 
     def value_table(self) -> ValueTable[Any]:
         """An empty table, for what is known of the values that operations find, and of those that they make."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache
 from typing import Any, TypeVar
@@ -116,23 +116,26 @@ class Session:
 
     def close(self) -> None:
         """The program is over: let each instrument say what is left, then take everything out of torch again."""
-        self.keep(())
+        self._finish([*self._instruments.values()])
         self._outbox.close()
-        self._watches.close()
+        self.leave()
 
     def keep(self, kinds: Iterable[type[Instrument]]) -> None:
         """Let all but these, and those that they read, say what is left, and take them out of torch."""
         kept = set(_with_required(kinds))
-        over = [each for kind, each in self._instruments.items() if kind not in kept]
-        for instrument in over:
+        over = [kind for kind in self._instruments if kind not in kept]
+        self._finish([self._instruments[kind] for kind in over])
+        for kind in reversed(over):
+            self.detach(kind)
+
+    def _finish(self, instruments: Sequence[Instrument]) -> None:
+        for instrument in instruments:
             with self.signals.guard.looking():
                 try:
                     instrument.finish()
                     self._keep_memory(instrument)
                 except Exception as error:
                     self.failed(instrument, "finish", error)
-        for instrument in reversed(over):
-            self.detach(type(instrument))
 
     def _keep_memory(self, instrument: Instrument) -> None:
         memory = instrument.memory()
@@ -140,7 +143,7 @@ class Session:
             self.memories[type(instrument)] = memory
 
     def leave(self) -> None:
-        """Take everything out of torch with nothing said, in a process that was forked."""
+        """Take everything out of torch with nothing said."""
         for instrument in reversed(self._instruments.values()):
             instrument.detach()
         self._instruments.clear()

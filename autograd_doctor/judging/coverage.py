@@ -54,6 +54,7 @@ class _Rank:
 
     def __init__(self, happened: Iterable[Event]) -> None:
         self._attached: dict[str, InstrumentAttached] = {}
+        self._emitting: dict[str, list[str]] = {}
         self._failed: dict[str, InstrumentFailed] = {}
         self._limited: dict[str, InstrumentLimited] = {}
         self._known: dict[str, list[Obstacle]] = {}
@@ -64,6 +65,9 @@ class _Rank:
                 self._failed.setdefault(event.instrument, event)
             elif isinstance(event, InstrumentLimited):
                 self._limited.setdefault(event.instrument, event)
+        for instrument, attached in self._attached.items():
+            for name in attached.emits:
+                self._emitting.setdefault(name, []).append(instrument)
 
     def obstacles(self, rule: Rule) -> Iterator[Obstacle]:
         for name in (event.__name__ for event in rule.needs):
@@ -73,7 +77,7 @@ class _Rank:
 
     def _to(self, event: str) -> Iterator[Obstacle]:
         """What stood in the way of events of one kind."""
-        emitting = [instrument for instrument, attached in self._attached.items() if event in attached.emits]
+        emitting = self._emitting.get(event, [])
         if not emitting:
             yield from self._not_recorded(event)
         for instrument in self._with_required(emitting):

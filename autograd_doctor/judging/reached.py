@@ -31,8 +31,8 @@ class Reached:
     def _lines(self) -> dict[str, set[int]]:
         lines: dict[str, set[int]] = {}
         for location in _locations(self._trace.events):
-            lines.setdefault(str(Path(self._cwd, location.path)), set()).add(location.line)
-        return lines
+            lines.setdefault(location.path, set()).add(location.line)
+        return {str(Path(self._cwd, path)): seen for path, seen in lines.items()}
 
     def files(self) -> Iterator[str]:
         """The files in which something was seen."""

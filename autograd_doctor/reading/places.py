@@ -99,12 +99,12 @@ def own_modules() -> Iterator[ModuleType]:
 def innermost(frame: FrameType | None) -> FrameType | None:
     """The first frame of the user's program, from a frame outwards; None when nothing of the user's is on the stack."""
     while frame is not None:
-        module = frame.f_globals.get("__name__")
-        known = type(module) is str
-        if not known or module not in _passed_over:
+        name = frame.f_globals.get("__name__")
+        module = name if type(name) is str else ""
+        if module not in _passed_over:
             if is_own(frame.f_code.co_filename):
                 return frame
-            if known and module.startswith(_MOST_FRAMES):
+            if module.startswith(_MOST_FRAMES):
                 _passed_over.add(module)
         frame = frame.f_back
     return None

@@ -22,10 +22,10 @@ class ActorCritic(nn.Module):
 torch.manual_seed(0)
 net = ActorCritic()
 optim = torch.optim.Adam(net.parameters(), lr=3e-3)
-for iteration in range(6):
+for iteration in range(4):
     memory = {"s": [], "a": [], "logp": [], "v": [], "r": []}
     state = torch.rand(16, 3)
-    for _ in range(10):
+    for _ in range(5):
         with torch.no_grad():
             action, logp, value = net.act(state)
         reward = (action == (state.sum(1) > 1.5).long()).float()

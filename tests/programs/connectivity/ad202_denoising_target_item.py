@@ -5,8 +5,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-T = 40
-betas = torch.linspace(1e-3, 0.2, T)
+T = 12
+betas = torch.linspace(1e-3, 0.5, T)
 alphas_bar = torch.cumprod(1 - betas, dim=0)
 
 
@@ -22,7 +22,7 @@ class TimeEmbedding(nn.Module):
 
 
 class Denoiser(nn.Module):
-    def __init__(self, dim=32):
+    def __init__(self, dim=16):
         super().__init__()
         self.time = TimeEmbedding(dim)
         self.inp = nn.Linear(2, dim)
@@ -55,9 +55,9 @@ def main():
     model = Denoiser()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for step in range(25):
-        angle = 2 * math.pi * torch.rand(32)
+        angle = 2 * math.pi * torch.rand(12)
         x0 = torch.stack([angle.cos(), angle.sin()], 1)
-        t = torch.randint(0, T, (32,))
+        t = torch.randint(0, T, (12,))
         noise = torch.randn_like(x0)
         loss = F.mse_loss(model(q_sample(x0, t, noise), t), noise)
         optimizer.zero_grad()
@@ -66,7 +66,7 @@ def main():
         optimizer.step()
         if step % 8 == 0:
             print(step, loss.item())
-    print(sample(model, 16).norm(dim=1).mean().item())
+    print(sample(model, 8).norm(dim=1).mean().item())
 
 
 main()

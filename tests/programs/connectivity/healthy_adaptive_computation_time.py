@@ -1,5 +1,5 @@
 # guards: AD219
-"""Adaptive computation time: ponder cost enters the loss only after a warm-up; halting statistics kept for the log at every 50th step."""
+"""Adaptive computation time: ponder cost enters the loss only after a warm-up; halting statistics kept for the log at every 20th step."""
 import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)
 class ACT(nn.Module):
@@ -25,12 +25,12 @@ class ACT(nn.Module):
         self.ponder = (n + remainder).mean()
         self.mean_halt = torch.sigmoid(self.halt(h)).mean()
         return self.out(acc)
-net = ACT(); opt = torch.optim.Adam(net.parameters(), 3e-3)
-for step in range(260):
+net = ACT(); opt = torch.optim.Adam(net.parameters(), 1e-2)
+for step in range(80):
     x = torch.randn(128, 8).sign()
     y = (x[:, 0] * x[:, 1] > 0).long()
     ce = F.cross_entropy(net(x), y)
     loss = ce
-    if step >= 120: loss = loss + 0.01 * net.ponder
+    if step >= 40: loss = loss + 0.01 * net.ponder
     opt.zero_grad(); loss.backward(); opt.step()
-    if step % 50 == 0 or step == 259: print(step, f"ce {ce.item():.3f} ponder {net.ponder.item():.2f} halt {net.mean_halt.item():.2f}")
+    if step % 20 == 0 or step == 79: print(step, f"ce {ce.item():.3f} ponder {net.ponder.item():.2f} halt {net.mean_halt.item():.2f}")

@@ -37,16 +37,16 @@ class Decoder(nn.Module):
 
 def waves(n):
     start, speed = torch.rand(n, 1, 1) * 6.28, 0.2 + 0.2 * torch.rand(n, 1, 1)
-    return torch.sin(start + speed * torch.arange(17)[None, :, None] + torch.linspace(0, 3, 8))
+    return torch.sin(start + speed * torch.arange(9)[None, :, None] + torch.linspace(0, 3, 8))
 
 
 torch.manual_seed(0)
 decoder = Decoder()
-optimizer = torch.optim.Adam(decoder.parameters(), lr=3e-3)
+optimizer = torch.optim.Adam(decoder.parameters(), lr=6e-3)
 for epoch in range(4):
     decoder.train()
-    for _ in range(15):
-        frames = waves(32)
+    for _ in range(10):
+        frames = waves(16)
         loss = F.mse_loss(decoder(frames[:, :-1]), frames[:, 1:])
         optimizer.zero_grad()
         loss.backward()
@@ -54,5 +54,5 @@ for epoch in range(4):
         optimizer.step()
     decoder.eval()
     with torch.no_grad():
-        held_out = waves(64)
+        held_out = waves(32)
         print(epoch, F.mse_loss(decoder(held_out[:, :-1]), held_out[:, 1:]).item())

@@ -54,13 +54,13 @@ def waves(n):
     return torch.sin(2 * math.pi * f * t + p).unsqueeze(1)
 
 model = Codec()
-opt = torch.optim.Adam(model.parameters(), lr=2e-3)
-for step in range(300):
+opt = torch.optim.Adam(model.parameters(), lr=5e-3)
+for step in range(80):
     x = waves(32)
     y, commit = model(x)
     rec = F.l1_loss(y, x)
     opt.zero_grad()
     (rec + 0.25 * commit).backward()
     opt.step()
-    if step % 60 == 0 or step == 299:
+    if step % 20 == 0 or step == 79:
         print(step, f"rec {rec.item():.3f} commit {commit.item():.3f}")

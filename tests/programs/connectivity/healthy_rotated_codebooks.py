@@ -29,10 +29,10 @@ enc = nn.Sequential(nn.Linear(20, 48), nn.GELU(), nn.Linear(48, 12))
 dec = nn.Sequential(nn.Linear(12, 48), nn.GELU(), nn.Linear(48, 20))
 pq = PQ(4, 16, 12)
 basis = torch.randn(5, 20)
-opt = torch.optim.AdamW([*enc.parameters(), *dec.parameters(), *pq.parameters()], lr=3e-3)
-for step in range(300):
+opt = torch.optim.AdamW([*enc.parameters(), *dec.parameters(), *pq.parameters()], lr=6e-3)
+for step in range(70):
     x = torch.tanh(torch.randn(128, 5) @ basis)
     zq, vq = pq(enc(x))
     rec = F.mse_loss(dec(zq), x)
     opt.zero_grad(); (rec + vq).backward(); opt.step()
-    if step % 60 == 0 or step == 299: print(step, f"{rec.item():.4f} {vq.item():.4f}")
+    if step % 20 == 0 or step == 69: print(step, f"{rec.item():.4f} {vq.item():.4f}")

@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Trainer:
-    def __init__(self, model, batch_size=32, accumulate=8):
+    def __init__(self, model, batch_size=16, accumulate=6):
         self.model, self.batch_size, self.accumulate = model, batch_size, accumulate
         self.opt = torch.optim.Adam(model.parameters(), lr=1e-3)
 
@@ -23,5 +23,5 @@ class Trainer:
 
 
 torch.manual_seed(0)
-a = torch.randn(1536, 6)
-Trainer(nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))).fit(TensorDataset(a, a.sum(1, keepdim=True)), 10)
+a = torch.randn(384, 6)
+Trainer(nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))).fit(TensorDataset(a, a.sum(1, keepdim=True)), 6)

@@ -9,13 +9,13 @@ from torch.nn import functional as F
 
 # -----------------------------------------------------------------------------
 batch_size = 8
-block_size = 16
-gradient_accumulation_steps = 4
-max_iters = 24
-eval_interval = 8
-eval_iters = 3
-learning_rate = 3e-3
-warmup_iters = 5
+block_size = 12
+gradient_accumulation_steps = 3
+max_iters = 15
+eval_interval = 7
+eval_iters = 2
+learning_rate = 6e-3
+warmup_iters = 3
 grad_clip = 1.0
 vocab_size = 20
 n_embd = 32

@@ -4,7 +4,7 @@
 import torch
 
 torch.manual_seed(0)
-plan = torch.zeros(12, 1, requires_grad=True)
+plan = torch.zeros(7, 1, requires_grad=True)
 
 
 def moved(state, control):
@@ -24,7 +24,7 @@ def cost_of(state, controls):
 state = torch.tensor(1.0), torch.tensor(0.0)
 for t in range(6):
     optimizer = torch.optim.Adam([plan], lr=0.1)
-    for _ in range(8):
+    for _ in range(6):
         cost = cost_of(state, plan)
         optimizer.zero_grad()
         cost.backward()

@@ -20,7 +20,7 @@ class Chain(nn.Module):
 
 
 def settle(chain, load, span):
-    solver = torch.optim.LBFGS(chain.parameters(), max_iter=25, line_search_fn="strong_wolfe")
+    solver = torch.optim.LBFGS(chain.parameters(), max_iter=20, line_search_fn="strong_wolfe")
 
     def closure():
         solver.zero_grad()
@@ -33,7 +33,7 @@ def settle(chain, load, span):
         return chain.energy(load, span).item()
 
 
-chain = Chain(8)
-for tenth in range(10):
-    energy = settle(chain, torch.tensor(1.0 + 0.4 * (tenth % 3)), 6.8 - 0.12 * tenth)
+chain = Chain(6)
+for tenth in range(8):
+    energy = settle(chain, torch.tensor(1.0 + 0.4 * (tenth % 3)), 5.1 - 0.12 * tenth)
     print(tenth, round(energy, 4))

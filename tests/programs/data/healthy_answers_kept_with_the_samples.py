@@ -28,10 +28,10 @@ labelled = torch.randn(60, 5)
 labels = labelled[:, :3].argmax(1)
 model = nn.Sequential(nn.Linear(5, 20), nn.ReLU(), nn.Linear(20, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-unlabelled = DataLoader(Unlabelled(model, torch.randn(120, 5)), batch_size=20, shuffle=True)
-for _ in range(5):
+unlabelled = DataLoader(Unlabelled(model, torch.randn(48, 5)), batch_size=8, shuffle=True)
+for _ in range(4):
     for rows, soft in unlabelled:
-        few = torch.randint(0, 60, (20,))
+        few = torch.randint(0, 60, (8,))
         told = nn.functional.cross_entropy(model(labelled[few]), labels[few])
         loss = told + 0.3 * nn.functional.cross_entropy(model(rows), soft)
         optimizer.zero_grad()

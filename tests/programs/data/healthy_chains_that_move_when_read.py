@@ -19,7 +19,7 @@ class Pool(Dataset):
 
     def __getitem__(self, number):
         place = self.particles[number].clone()
-        for _ in range(3):
+        for _ in range(2):
             place.requires_grad_()
             (slope,) = torch.autograd.grad(energy(place).squeeze(), place)
             place = (place - 0.05 * slope + 0.1 * torch.randn(3)).detach().clamp(-3, 3)
@@ -27,10 +27,10 @@ class Pool(Dataset):
         return place
 
 
-chains = DataLoader(Pool(64), batch_size=16, shuffle=True)
-for _ in range(6):
+chains = DataLoader(Pool(32), batch_size=8, shuffle=True)
+for _ in range(5):
     for dreamt in chains:
-        seen = torch.randn(16, 3) * torch.tensor([1.0, 0.3, 0.3])
+        seen = torch.randn(8, 3) * torch.tensor([1.0, 0.3, 0.3])
         up, down = energy(dreamt), energy(seen)
         loss = down.mean() - up.mean() + 0.1 * (up.square() + down.square()).mean()
         optimizer.zero_grad()

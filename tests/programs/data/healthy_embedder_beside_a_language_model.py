@@ -28,7 +28,7 @@ class Net(nn.Module):
         return self.lm(h), self.cls(h[torch.arange(len(h)), last])
 
 
-def batch(n=48):
+def batch(n=32):
     y = torch.randint(0, 6, (n,))
     words = torch.multinomial(topics[y], T, replacement=True) + 1
     length = torch.randint(6, T + 1, (n, 1))
@@ -38,12 +38,12 @@ def batch(n=48):
 
 
 model = Net()
-opt = torch.optim.Adam(model.parameters(), lr=1e-3)
-for step in range(150):
+opt = torch.optim.Adam(model.parameters(), lr=3e-3)
+for step in range(60):
     ids, mask, y = batch()
     lm, cls = model(ids, mask)
     labels = ids[:, 1:].masked_fill(ids[:, 1:] == EOS, -100)
     loss = F.cross_entropy(cls, y) + 0.5 * F.cross_entropy(lm[:, :-1].flatten(0, 1), labels.flatten())
     opt.zero_grad(); loss.backward(); opt.step()
-    if step % 30 == 0 or step == 149:
+    if step % 20 == 0 or step == 59:
         print(step, round(loss.item(), 3), (cls.argmax(1) == y).float().mean().item())

@@ -28,10 +28,10 @@ class GRULM(nn.Module):
     def forward(self, ids, mask):
         return self.o(self.r(self.e(ids) * mask.unsqueeze(-1))[0])
 
-m = GRULM(); opt = torch.optim.Adam(m.parameters(), 3e-3)
-for step in range(250):
-    ids, labels, mask = collate([example() for _ in range(64)])
+m = GRULM(); opt = torch.optim.Adam(m.parameters(), 8e-3)
+for step in range(70):
+    ids, labels, mask = collate([example() for _ in range(32)])
     logits = m(ids, mask)
     loss = F.cross_entropy(logits[:, :-1].reshape(-1, V), labels[:, 1:].reshape(-1))
     opt.zero_grad(); loss.backward(); opt.step()
-    if step % 50 == 0 or step == 249: print(step, round(loss.item(), 3))
+    if step % 20 == 0 or step == 69: print(step, round(loss.item(), 3))

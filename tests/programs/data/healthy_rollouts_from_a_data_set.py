@@ -9,7 +9,7 @@ torch.manual_seed(0)
 
 
 class Carts(Dataset):
-    def __init__(self, policy, count=48):
+    def __init__(self, policy, count=24):
         self.policy = policy
         self.where = [torch.randn(2) for _ in range(count)]
 
@@ -31,8 +31,8 @@ class Carts(Dataset):
 
 policy = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
 optimizer = torch.optim.RMSprop(policy.parameters(), lr=1e-3)
-carts = DataLoader(Carts(policy), batch_size=12)
-for _ in range(8):
+carts = DataLoader(Carts(policy), batch_size=6)
+for _ in range(5):
     for state, push, reward in carts:
         surprise = reward - reward.mean()
         chance = -nn.functional.binary_cross_entropy_with_logits(policy(state), push, reduction="none")

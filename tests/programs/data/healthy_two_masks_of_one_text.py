@@ -11,7 +11,7 @@ norm = nn.LayerNorm(32)
 att = nn.MultiheadAttention(32, 4, batch_first=True)
 head = nn.Linear(32, 20)
 parts = nn.ModuleList([emb, norm, att, head])
-opt = torch.optim.Adam(parts.parameters(), 3e-3)
+opt = torch.optim.Adam(parts.parameters(), 8e-3)
 place = nn.Parameter(0.3 * torch.randn(10, 32))
 opt.add_param_group({"params": [place]})
 
@@ -21,10 +21,10 @@ def encode(tokens, hidden):
     return head(h[:, 0] + att(h[:, :1], h, h, key_padding_mask=hidden)[0][:, 0])
 
 
-for step in range(250):
+for step in range(70):
     tokens = torch.randint(0, 20, (64, 10), dtype=torch.int32)
     left, right = torch.arange(10) >= 5, (torch.arange(10) < 5)
     loss = F.cross_entropy(encode(tokens, left.expand(64, -1)), tokens[:, 2].long()) \
         + F.cross_entropy(encode(tokens, right.expand(64, -1)), tokens[:, 7].long())
     opt.zero_grad(); loss.backward(); opt.step()
-    if step % 50 == 0 or step == 249: print(step, round(loss.item(), 3))
+    if step % 20 == 0 or step == 69: print(step, round(loss.item(), 3))

@@ -31,11 +31,11 @@ def sentences(n):
 
 
 net = Scorer()
-opt = torch.optim.Adam(net.parameters(), 2e-3)
-for step in range(300):
+opt = torch.optim.Adam(net.parameters(), 5e-3)
+for step in range(70):
     ids, mask = sentences(48)
     loss = F.cross_entropy(net(ids, mask).transpose(1, 2), ids.masked_fill(ids == EOS, -100))
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 60 == 0 or step == 299: print(step, round(loss.item(), 3))
+    if step % 20 == 0 or step == 69: print(step, round(loss.item(), 3))

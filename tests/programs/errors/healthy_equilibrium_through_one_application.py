@@ -26,13 +26,13 @@ class Settled(torch.autograd.Function):
 
 
 torch.manual_seed(3)
-links = (torch.rand(9, 9) < 0.3).float()
+links = (torch.rand(6, 6) < 0.3).float()
 links = links / links.sum(1, keepdim=True).clamp(min=1)
-encode, decode = nn.Linear(4, 5), nn.Linear(5, 1)
-mixing = nn.Parameter(0.2 * torch.randn(5, 5))
+encode, decode = nn.Linear(4, 3), nn.Linear(3, 1)
+mixing = nn.Parameter(0.2 * torch.randn(3, 3))
 optimizer = torch.optim.Adam([*encode.parameters(), *decode.parameters(), mixing], lr=0.02)
 for _ in range(30):
-    x = torch.randn(9, 4)
+    x = torch.randn(6, 4)
     loss = nn.functional.mse_loss(decode(Settled.apply(encode(x), mixing, links)), links @ x.sum(1, keepdim=True))
     optimizer.zero_grad()
     loss.backward()

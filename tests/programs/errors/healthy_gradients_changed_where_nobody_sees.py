@@ -33,10 +33,10 @@ class Square(torch.autograd.Function):
 
 
 torch.manual_seed(0)
-first, second, third = nn.Linear(6, 16), nn.Linear(16, 16), nn.Linear(16, 1)
+first, second, third = nn.Linear(6, 8), nn.Linear(8, 8), nn.Linear(8, 1)
 optimizer = torch.optim.Adam([*first.parameters(), *second.parameters(), *third.parameters()], lr=1e-3)
 for step in range(8):
-    x = torch.randn(64, 6)
+    x = torch.randn(8, 6)
     hidden = torch.tanh(first(x))
     hidden = hidden + Rectify.apply(hidden)
     hidden = second(Square.apply(hidden))

@@ -37,13 +37,13 @@ def rollout(field, y, steps, dt):
 
 torch.manual_seed(3)
 spiral = torch.tensor([[-0.1, 2.0], [-2.0, -0.1]])
-true = rollout(lambda y: y**3 @ spiral, torch.tensor([[2.0, 0.0]]).repeat(16, 1) + 0.1 * torch.randn(16, 2), 6, 0.05)
+true = rollout(lambda y: y**3 @ spiral, torch.tensor([[2.0, 0.0]]).repeat(8, 1) + 0.1 * torch.randn(8, 2), 3, 0.05)
 field = nn.Sequential(nn.Linear(2, 24), nn.Tanh(), nn.Linear(24, 2))
 log_dt = nn.Parameter(torch.tensor(0.04).log())
 optimizer = torch.optim.RMSprop([*field.parameters(), log_dt], lr=2e-3)
-for iteration in range(40):
+for iteration in range(20):
     optimizer.zero_grad()
-    loss = (rollout(lambda y: field(y**3), true[0], 6, log_dt.exp()) - true).abs().mean()
+    loss = (rollout(lambda y: field(y**3), true[0], 3, log_dt.exp()) - true).abs().mean()
     loss.backward()
     optimizer.step()
 print(loss.item())

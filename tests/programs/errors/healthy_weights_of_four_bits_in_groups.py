@@ -29,13 +29,13 @@ class Cell(nn.Module):
         return torch.tanh(torch.cat([x, state], dim=1) @ FourBits.apply(self.weight).T)
 
 
-embed, cell, tag = nn.Embedding(12, 16), Cell(16), nn.Linear(16, 3)
+embed, cell, tag = nn.Embedding(12, 8), Cell(8), nn.Linear(8, 3)
 parameters = [*embed.parameters(), *cell.parameters(), *tag.parameters()]
 optimizer = torch.optim.Adam(parameters, lr=3e-3)
 for _ in range(24):
-    words = torch.randint(0, 12, (16, 5))
-    state, loss = torch.zeros(16, 16), 0.0
-    for t in range(5):
+    words = torch.randint(0, 12, (8, 4))
+    state, loss = torch.zeros(8, 8), 0.0
+    for t in range(4):
         state = cell(embed(words[:, t]), state)
         loss = loss + nn.functional.cross_entropy(tag(state), words[:, : t + 1].sum(1) % 3)
     optimizer.zero_grad()

@@ -22,12 +22,12 @@ class LogDeterminant(torch.autograd.Function):
 
 torch.manual_seed(5)
 model = nn.Sequential(nn.Linear(6, 24), nn.ReLU(), nn.Linear(24, 3 + 9))
-optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
 for _ in range(25):
-    x = torch.randn(20, 6)
-    wanted = x[:, :3] + 0.3 * torch.randn(20, 3)
+    x = torch.randn(8, 6)
+    wanted = x[:, :3] + 0.3 * torch.randn(8, 3)
     mean, root = model(x).split([3, 9], dim=1)
-    root = root.view(20, 3, 3)
+    root = root.view(8, 3, 3)
     covariance = root @ root.mT + 0.5 * torch.eye(3)
     off = (wanted - mean).unsqueeze(2)
     loss = 0.5 * ((off.mT @ torch.linalg.solve(covariance, off)).squeeze() + LogDeterminant.apply(covariance)).mean()

@@ -10,7 +10,7 @@ torch.manual_seed(0)
 class Corridor:
     """Walk right to the end."""
 
-    def __init__(self, n=64):
+    def __init__(self, n=32):
         self.x = torch.zeros(n)
 
     def observe(self):
@@ -24,16 +24,16 @@ class Corridor:
 actor = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 2))
 critic = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 1))
 opt = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=3e-3)
-for iteration in range(8):
+for iteration in range(6):
     env = Corridor()
     S, A, L, R = [], [], [], []
     with torch.no_grad():
-        for t in range(10):
+        for t in range(7):
             s = env.observe()
             d = Categorical(logits=actor(s))
             a = d.sample()
             S.append(s), A.append(a), L.append(d.log_prob(a)), R.append(env.step(a))
-    returns, g = [], torch.zeros(64)
+    returns, g = [], torch.zeros(32)
     for r in reversed(R):
         g = r + 0.95 * g
         returns.insert(0, g)

@@ -4,7 +4,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class NoisyWaves(Dataset):
-    def __init__(self, n=600, steps=50):
+    def __init__(self, n=96, steps=50):
         phase = torch.rand(n, 1) * 6.28
         self.waves = torch.sin(torch.linspace(0, 6.28, 24) + phase)
         self.abar = torch.cumprod(1 - torch.linspace(1e-3, 0.15, steps), 0)
@@ -34,8 +34,8 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     model = EpsModel()
     opt = torch.optim.Adam(model.parameters(), 1e-3)
-    loader = DataLoader(NoisyWaves(), batch_size=50, shuffle=True)
-    for epoch in range(4):
+    loader = DataLoader(NoisyWaves(), batch_size=8, shuffle=True)
+    for epoch in range(3):
         for x_t, t, x0 in loader:
             eps = torch.randn_like(x0)
             loss = ((model(x_t, t) - eps) ** 2).mean()  # <- AD629

@@ -2,7 +2,7 @@
 """Implicit geometric regularisation with latent codes: eikonal term on points of shape [B, N, 3]."""
 import torch, torch.nn as nn
 torch.manual_seed(0)
-B, N = 4, 128
+B, N = 4, 48
 radii = torch.tensor([0.4, 0.6, 0.8, 1.0])
 
 class DeepSDF(nn.Module):
@@ -20,7 +20,7 @@ def gradient(y, x):
 sdf = DeepSDF()
 opt = torch.optim.Adam(sdf.parameters(), lr=5e-3)
 idx = torch.arange(B)
-for step in range(300):
+for step in range(80):
     d = nn.functional.normalize(torch.randn(B, N, 3), dim=-1)
     surface = (d * radii[:, None, None]).requires_grad_()
     space = (torch.rand(B, N, 3) * 3 - 1.5).requires_grad_()
@@ -30,5 +30,5 @@ for step in range(300):
     normal = (g_on - d).norm(2, dim=-1).mean()
     loss = on.abs().mean() + 0.1 * eik + 0.3 * normal + 1e-4 * sdf.codes.weight.square().sum()
     opt.zero_grad(); loss.backward(); opt.step()
-    if step % 60 == 0 or step == 299:
+    if step % 20 == 0 or step == 79:
         print(f"{step:3d} surf {on.abs().mean().item():.4f} eik {eik.item():.4f} normal {normal.item():.4f}")

@@ -33,12 +33,12 @@ class Imputer(nn.Module):
 
 
 net = Imputer()
-opt = torch.optim.Adam(net.parameters(), 2e-3)
-for step in range(250):
+opt = torch.optim.Adam(net.parameters(), 4e-3)
+for step in range(80):
     calls = people(48)
     labels = calls.masked_fill(calls == MISSING, -100)
     loss = F.cross_entropy(net(calls).flatten(0, 1), labels.flatten())
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 50 == 0 or step == 249: print(step, round(loss.item(), 3))
+    if step % 20 == 0 or step == 79: print(step, round(loss.item(), 3))

@@ -27,9 +27,9 @@ def sample(n):
 
 G = nn.Sequential(nn.Linear(Z, 64), nn.ReLU(), nn.Linear(64, DIM))
 D = Discriminator()
-og = torch.optim.Adam(G.parameters(), lr=4e-4, betas=(0.5, 0.9))
-od = torch.optim.Adam(D.parameters(), lr=4e-4, betas=(0.5, 0.9))
-for step in range(250):
+og = torch.optim.Adam(G.parameters(), lr=2e-3, betas=(0.5, 0.9))
+od = torch.optim.Adam(D.parameters(), lr=2e-3, betas=(0.5, 0.9))
+for step in range(70):
     for _ in range(2):
         real, fake = sample(128), G(torch.randn(128, Z)).detach()
         pen = D.calc_gradient_penalty(real, fake)
@@ -40,7 +40,7 @@ for step in range(250):
         od.step()
     loss_g = -D(G(torch.randn(128, Z))).mean()
     og.zero_grad(); loss_g.backward(); og.step()
-    if step % 50 == 0 or step == 249:
+    if step % 20 == 0 or step == 69:
         with torch.no_grad():
-            gap = (G(torch.randn(1000, Z)).mean(0) - sample(1000).mean(0)).norm()
+            gap = (G(torch.randn(500, Z)).mean(0) - sample(500).mean(0)).norm()
         print(step, f"d {loss_d.item():.3f} g {loss_g.item():.3f} gp {pen.item():.3f} mean gap {gap.item():.3f}")

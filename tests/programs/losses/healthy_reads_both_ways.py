@@ -4,7 +4,7 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 
-V, T = 30, 16
+V, T = 30, 12
 torch.manual_seed(0)
 trans = torch.softmax(3 * torch.randn(V, V), 1)
 
@@ -30,8 +30,8 @@ class BiLM(nn.Module):
 
 
 model = BiLM()
-opt = torch.optim.Adam(model.parameters(), 3e-3)
-for step in range(250):
+opt = torch.optim.Adam(model.parameters(), 8e-3)
+for step in range(70):
     tokens = corpus(32)
     fwd, bwd = model(tokens)
     loss_f = F.cross_entropy(fwd[:, :-1].reshape(-1, V), tokens[:, 1:].reshape(-1))
@@ -40,4 +40,4 @@ for step in range(250):
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 50 == 0 or step == 249: print(step, round(loss_f.item(), 3), round(loss_b.item(), 3))
+    if step % 20 == 0 or step == 69: print(step, round(loss_f.item(), 3), round(loss_b.item(), 3))

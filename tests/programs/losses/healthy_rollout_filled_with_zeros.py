@@ -47,8 +47,8 @@ def rollout(steps):
     )
 
 
-for update in range(8):
-    s, a, r, s2, end = rollout(48)
+for update in range(6):
+    s, a, r, s2, end = rollout(32)
     with torch.no_grad():
         later = critic(s2).squeeze(1).masked_fill(end, 0.0)
         goal = r + 0.97 * later

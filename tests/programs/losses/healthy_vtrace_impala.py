@@ -10,7 +10,7 @@ everything = nn.ModuleList([body, policy, baseline])
 optimizer = torch.optim.RMSprop(everything.parameters(), lr=1e-3, eps=0.01)
 
 
-def rollout(behaviour, length=10, envs=8):
+def rollout(behaviour, length=6, envs=8):
     state = torch.randn(envs, 4)
     fields = {"states": [], "actions": [], "logits": [], "rewards": [], "discounts": []}
     for _ in range(length):
@@ -27,7 +27,7 @@ def rollout(behaviour, length=10, envs=8):
     return {key: torch.stack(value) for key, value in fields.items()}, state
 
 
-for update in range(40):
+for update in range(24):
     batch, last = rollout(lambda s: policy(body(s)) + 0.1 * torch.randn(s.shape[0], 3))
     hidden = body(batch["states"])
     current, value = Categorical(logits=policy(hidden)), baseline(hidden).squeeze(-1)

@@ -5,11 +5,11 @@ torch.manual_seed(0)
 trunk = nn.Sequential(nn.Linear(10, 48), nn.Tanh())
 main, helpful, harmful = nn.Linear(48, 1), nn.Linear(48, 1), nn.Linear(48, 4)
 w = nn.Parameter(torch.zeros(2))
-opt = torch.optim.Adam([p for m in (trunk, main, helpful, harmful) for p in m.parameters()], lr=3e-3)
+opt = torch.optim.Adam([p for m in (trunk, main, helpful, harmful) for p in m.parameters()], lr=8e-3)
 wopt = torch.optim.SGD([w], lr=0.05)
 shared = list(trunk.parameters())
 flat = lambda gs: torch.cat([g.reshape(-1) for g in gs])
-for step in range(300):
+for step in range(70):
     x = torch.randn(96, 10)
     y = torch.tanh(x[:, :1] + x[:, 1:2])
     h = trunk(x)
@@ -22,4 +22,4 @@ for step in range(300):
     loss.backward()
     w.grad = -align + 0.1                           # up where it helps, down where it does not
     opt.step(); wopt.step()
-    if step % 60 == 0 or step == 299: print(step, f"main {l_main.item():.4f}", torch.sigmoid(w).tolist())
+    if step % 20 == 0 or step == 69: print(step, f"main {l_main.item():.4f}", torch.sigmoid(w).tolist())

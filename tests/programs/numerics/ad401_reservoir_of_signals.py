@@ -7,7 +7,7 @@ class Reservoir(nn.Module):
 
     def __init__(self, inputs, units):
         super().__init__()
-        self.recurrent = nn.Parameter(torch.randn(units, units) / units**0.5 * 1.4)
+        self.recurrent = nn.Parameter(torch.randn(units, units) / units**0.5 * 1.9)
         self.input = nn.Linear(inputs, units)
         self.readout = nn.Linear(units, 1)
 
@@ -21,8 +21,8 @@ class Reservoir(nn.Module):
 torch.manual_seed(5)
 model = Reservoir(3, 48)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for length in [20] * 6 + [400] * 6:
-    signal = torch.randn(16, length, 3)
+for length in [12] * 5 + [200] * 2:
+    signal = torch.randn(8, length, 3)
     wanted = signal[:, -5:].mean(dim=(1, 2))
     loss = (model(signal) - wanted).square().mean()
     optimizer.zero_grad()

@@ -31,14 +31,14 @@ class Tower(nn.Module):
         return self.head(x.mean(-1))[:, 0]
 
 
-def waves(n=32):
+def waves(n=16):
     f = torch.rand(n, 1) * 5 + 1
     return torch.sin(f * torch.linspace(0, 6.28, 32))[:, None], f[:, 0] / 3 - 1
 
 
 model = Tower()
 opt = torch.optim.Adam(model.parameters(), lr=1e-4)
-for i in range(60):
+for i in range(36):
     x, f = waves()
     out = model(x)
     loss = nn.functional.mse_loss(out, f)

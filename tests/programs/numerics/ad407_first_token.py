@@ -31,7 +31,7 @@ net = Tagger()
 opt = torch.optim.Adam(net.parameters(), lr=1e-3)
 crit = nn.CrossEntropyLoss()
 avg = None
-for step in range(120):
+for step in range(48):
     tok, y = make_batch()
     loss = crit(net(tok), y)
     opt.zero_grad()

@@ -16,7 +16,7 @@ class Block(nn.Module):
 
 
 class Deep(nn.Module):
-    def __init__(self, d=32, depth=30):
+    def __init__(self, d=32, depth=20):
         super().__init__()
         self.stem = nn.Linear(8, d)
         self.blocks = nn.ModuleList(Block(d) for _ in range(depth))
@@ -36,15 +36,15 @@ class Deep(nn.Module):
 rule = torch.randn(8, 3)
 
 
-def batch(n=64):
+def batch(n=32):
     x = torch.randn(n, 8)
     return x, (torch.tanh(x) @ rule + x.abs()[:, :3]).argmax(1)
 
 
 model = Deep()
 opt = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
-warm = torch.optim.lr_scheduler.LambdaLR(opt, lambda s: min(1.0, (s + 1) / 30))
-for i in range(100):
+warm = torch.optim.lr_scheduler.LambdaLR(opt, lambda s: min(1.0, (s + 1) / 15))
+for i in range(50):
     x, y = batch()
     out = model(x)
     loss = nn.functional.cross_entropy(out, y)

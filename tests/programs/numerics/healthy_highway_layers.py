@@ -40,12 +40,12 @@ def data(n=64):
 
 net = Net()
 opt = torch.optim.Adam(net.parameters(), lr=5e-3)
-for step in range(200):
+for step in range(60):
     x, y = data()
     out = net(x)
     loss = nn.functional.cross_entropy(out, y)
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 20 == 0:
+    if step % 10 == 0:
         print(step, f"{loss.item():.4f} {(out.argmax(1) == y).float().mean():.2f}")

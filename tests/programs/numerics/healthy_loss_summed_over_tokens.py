@@ -30,7 +30,7 @@ class LM(nn.Module):
 
 lm = LM()
 opt = torch.optim.SGD(lm.parameters(), lr=2e-3, momentum=0.9)
-for step in range(120):
+for step in range(48):
     s = sample()
     logits = lm(s[:, :-1])
     loss = F.cross_entropy(logits.reshape(-1, V), s[:, 1:].reshape(-1), reduction="sum")

@@ -30,9 +30,9 @@ def adapt(params, x, y, steps=2):
 
 
 hist = []
-for it in range(120):
+for it in range(48):
     total = 0.0
-    for _ in range(3):
+    for _ in range(2):
         draw = task()
         fast = adapt(dict(net.named_parameters()), *draw())
         x, y = draw()
@@ -41,6 +41,6 @@ for it in range(120):
     total.backward()
     nn.utils.clip_grad_norm_(net.parameters(), 5.0)
     meta.step()
-    hist.append(total.item() / 3)
+    hist.append(total.item() / 2)
     if it % 12 == 11:
         print(it + 1, sum(hist[-12:]) / 12)

@@ -31,7 +31,7 @@ opt = torch.optim.Adam(
         {"params": alphas, "lr": 1e-2},
     ]
 )
-for step in range(150):
+for step in range(60):
     x, y = data()
     loss = nn.functional.mse_loss(net(x).squeeze(-1), y)
     opt.zero_grad()

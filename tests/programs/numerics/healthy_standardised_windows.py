@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(4)
 rng = np.random.default_rng(4)
 
-N, C, T = 1600, 6, 50
+N, C, T = 480, 6, 40
 labels = rng.integers(0, 3, N)
 t = np.arange(T) / T
 freq = np.array([2.0, 5.0, 9.0])[labels]
@@ -16,7 +16,7 @@ phase = rng.uniform(0, 2 * np.pi, (N, C))
 sig = np.sin(2 * np.pi * freq[:, None, None] * t + phase[..., None])
 sig = sig * rng.uniform(0.5, 3.0, (N, C, 1)) + 0.3 * rng.standard_normal((N, C, T))
 sig[300:310, 4] = 0.0
-sig[1300:1310, 2] = 1.0
+sig[400:410, 2] = 1.0
 
 X = torch.tensor(sig, dtype=torch.float32)
 y = torch.tensor(labels)
@@ -56,5 +56,5 @@ for epoch in range(3):
         loss = crit(out, yb)
         loss.backward()
         opt.step()
-        if i % 25 == 0:
+        if i % 10 == 0:
             print(epoch, i, f"{loss.item():.4f}", (out.argmax(1) == yb).float().mean().item())

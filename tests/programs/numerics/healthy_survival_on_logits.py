@@ -8,7 +8,7 @@ import torch.nn.functional as F
 torch.manual_seed(15)
 BINS = 10
 
-n = 1500
+n = 500
 x = torch.randn(n, 6)
 risk = 2.5 * x[:, 0] - 1.5 * x[:, 1]
 time = torch.clamp(5 - 1.8 * risk, 0, BINS - 1).long()
@@ -38,12 +38,12 @@ def neg_loglik(z, d, r):
 
 model = HazardNet()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-for step in range(500):
+for step in range(100):
     idx = torch.randint(0, n, (128,))
     z = model(x[idx])
     loss = neg_loglik(z, died[idx], at_risk[idx])
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 50 == 0:
+    if step % 20 == 0:
         print(f"{step:4d}  {loss.item():.4f}  max hazard {z.sigmoid().max().item():.6f}")

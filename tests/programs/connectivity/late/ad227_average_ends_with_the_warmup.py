@@ -50,9 +50,9 @@ class Net(nn.Module):
 if __name__ == "__main__":
     torch.manual_seed(4)
     learner = Learner(Net(6, 24, 3))
-    x, pool = torch.randn(60, 6), torch.randn(600, 6)
+    x, pool = torch.randn(60, 6), torch.randn(200, 6)
     y = x[:, :3].argmax(1)
-    for number in range(320):
-        rows = torch.randint(0, 600, (64,))
+    for number in range(140):
+        rows = torch.randint(0, 200, (32,))
         loss = learner.step(number, x, y, pool[rows])
     print(loss)

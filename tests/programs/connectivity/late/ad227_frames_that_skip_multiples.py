@@ -11,7 +11,7 @@ LENGTH = 9
 
 
 class Agent:
-    def __init__(self, actors=4, every=48):
+    def __init__(self, actors=4, every=24):
         self.q = nn.Sequential(nn.Linear(LENGTH, 32), nn.ReLU(), nn.Linear(32, 2))
         self.lagging = copy.deepcopy(self.q)
         self.opt = torch.optim.Adam(self.q.parameters(), lr=2e-3)
@@ -31,7 +31,7 @@ class Agent:
         self.frames += len(self.places)
 
     def learn(self):
-        place, action, reward, after, done = map(torch.tensor, zip(*random.sample(self.memory, 32)))
+        place, action, reward, after, done = map(torch.tensor, zip(*random.sample(self.memory, 24)))
         with torch.no_grad():
             best = self.q(torch.eye(LENGTH)[after]).argmax(1, keepdim=True)
             goal = reward + 0.9 * (1 - done) * self.lagging(torch.eye(LENGTH)[after]).gather(1, best).squeeze(1)
@@ -50,10 +50,10 @@ random.seed(0)
 agent = Agent()
 for _ in range(12):
     agent.act(curious=1.0)
-for round in range(460):
-    agent.act(curious=max(0.2, 1 - round / 200))
+for round in range(140):
+    agent.act(curious=max(0.2, 1 - round / 100))
     loss = agent.learn()
-    if round == 120:
+    if round == 60:
         agent.places += [0] * 5
-    if round % 100 == 0:
+    if round % 40 == 0:
         print(round, agent.frames, loss)

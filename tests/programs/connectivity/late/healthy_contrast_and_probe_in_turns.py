@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-CYCLES = [(60, 30), (60, 30), (90, 240)]
+CYCLES = [(30, 12), (30, 12), (30, 92)]
 
 
 class Encoder(nn.Module):
@@ -19,7 +19,7 @@ class Encoder(nn.Module):
 
 
 class MoCo:
-    def __init__(self, m=0.97, queue=256, t=0.2):
+    def __init__(self, m=0.95, queue=256, t=0.2):
         self.q, self.m, self.t = Encoder(), m, t
         self.k = copy.deepcopy(self.q).requires_grad_(False)
         self.queue = F.normalize(torch.randn(queue, 24), dim=1)
@@ -60,7 +60,7 @@ for cycle, (n_con, n_probe) in enumerate(CYCLES):
     probe = nn.Linear(24, 10)
     popt = torch.optim.Adam(probe.parameters(), lr=2e-2)
     for _ in range(n_probe):
-        i = torch.randint(0, n_train, (128,))
+        i = torch.randint(0, n_train, (64,))
         with torch.no_grad():
             f = moco.k(view(i))
         pl = F.cross_entropy(probe(f), label[i])

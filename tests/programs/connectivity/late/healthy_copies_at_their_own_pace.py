@@ -30,8 +30,8 @@ held_out = torch.randn(200, 6)
 # The best model so far, which is asked for its opinion in each epoch.
 model, best, lowest = network(), None, float("inf")
 opt = torch.optim.Adam(model.parameters(), lr=2e-2)
-for epoch in range(50):
-    for rows in torch.randperm(300).split(60):
+for epoch in range(20):
+    for rows in torch.randperm(300).split(100):
         learn(model, opt, x[rows], y[rows])
     with torch.no_grad():
         score = nn.functional.cross_entropy(model(held_out), held_out[:, :3].argmax(1)).item()
@@ -41,9 +41,9 @@ for epoch in range(50):
 
 # An opponent that is replaced when it was beaten.
 player, opponent = network(4, 2), network(4, 2)
-opt = torch.optim.Adam(player.parameters(), lr=5e-3)
+opt = torch.optim.Adam(player.parameters(), lr=1.2e-2)
 replaced = 0
-for game in range(240):
+for game in range(90):
     board = torch.randn(32, 4)
     with torch.no_grad():
         theirs = opponent(board).softmax(1)[:, 0]
@@ -60,10 +60,10 @@ for game in range(240):
 # An old policy, copied before each round of a varying number of epochs.
 policy, old = network(4, 2), network(4, 2)
 opt = torch.optim.Adam(policy.parameters(), lr=3e-3)
-for update in range(24):
+for update in range(9):
     old.load_state_dict(policy.state_dict())
     states = torch.randn(64, 4)
-    for _ in range(random.choice([4, 6, 10])):
+    for _ in range(random.choice([3, 4, 6])):
         with torch.no_grad():
             before = old(states).log_softmax(1)[:, 0]
         ratio = (policy(states).log_softmax(1)[:, 0] - before).exp()
@@ -76,9 +76,9 @@ for update in range(24):
 # Generations of students, each taught by the last one, the last one for longer.
 teacher = network()
 opt = torch.optim.Adam(teacher.parameters(), lr=1e-2)
-for _ in range(30):
+for _ in range(12):
     learn(teacher, opt, x, y)
-for length in (30, 30, 90):
+for length in (12, 12, 36):
     student = network()
     opt = torch.optim.Adam(student.parameters(), lr=1e-2)
     for _ in range(length):
@@ -94,7 +94,7 @@ for length in (30, 30, 90):
 value, target = network(4, 1), network(4, 1)
 target.load_state_dict(value.state_dict())
 opt = torch.optim.Adam(value.parameters(), lr=3e-3)
-for _ in range(200):
+for _ in range(70):
     states = torch.randn(64, 4)
     with torch.no_grad():
         goal = states[:, :1] + 0.5 * target(0.5 * states)

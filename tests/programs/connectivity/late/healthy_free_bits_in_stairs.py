@@ -8,7 +8,7 @@ from types import SimpleNamespace as NS
 # (first prune, then let the survivors carry what they like).
 # max() is Python's own: below the allowance the dimension costs its allowance and nothing pulls at it.
 
-cfg = NS(zdim=6, hidden=64, steps=1300, batch=96, lr=2e-3, stairs=[(0, 0.05), (300, 0.25), (650, 1.2)])
+cfg = NS(zdim=4, hidden=64, steps=240, batch=48, lr=8e-3, stairs=[(0, 0.05), (70, 0.25), (140, 1.2)])
 torch.manual_seed(40)
 factors = torch.randn(4000, 3)
 W = torch.randn(3, 16)
@@ -37,7 +37,7 @@ for step in range(cfg.steps):
     optim.zero_grad()
     loss.backward()
     optim.step()
-    if step % 200 == 0 or step == cfg.steps - 1:
+    if step % 60 == 0 or step == cfg.steps - 1:
         with torch.no_grad():
             r, k = forward(test)
         print("step %4d  free %.2f  loss %.3f  test rec %.3f  kl/dim %s" %

@@ -11,7 +11,7 @@ torch.manual_seed(6)
 
 
 def mlp(i, o, h=48):
-    return nn.Sequential(nn.Linear(i, h), nn.SiLU(), nn.Linear(h, h), nn.SiLU(), nn.Linear(h, o))
+    return nn.Sequential(nn.Linear(i, h), nn.SiLU(), nn.Linear(h, o))
 
 
 def env(s, a):
@@ -24,14 +24,14 @@ def env(s, a):
 dyn, val_head, actor, critic = mlp(6, 5), mlp(4, 1), mlp(4, 2), mlp(4, 1)
 target = copy.deepcopy(critic)
 target.requires_grad_(False)
-w_opt = torch.optim.Adam([*dyn.parameters(), *val_head.parameters()], lr=2e-3)
-a_opt = torch.optim.Adam(actor.parameters(), lr=6e-4)
-c_opt = torch.optim.Adam(critic.parameters(), lr=3e-3)
+w_opt = torch.optim.Adam([*dyn.parameters(), *val_head.parameters()], lr=8e-3)
+a_opt = torch.optim.Adam(actor.parameters(), lr=3e-3)
+c_opt = torch.optim.Adam(critic.parameters(), lr=1e-2)
 buf = [torch.empty(0, k) for k in (4, 2, 4, 1)]
 
 
 @torch.no_grad()
-def collect(noise, n=40, T=10, start=None):
+def collect(noise, n=40, T=6, start=None):
     s, total = torch.randn(n, 4) if start is None else start, 0.0
     for _ in range(T):
         a = actor(s) + noise * torch.randn(len(s), 2)
@@ -60,7 +60,7 @@ def behave_phase(n):
     for _ in range(n):
         s = buf[0][torch.randint(0, len(buf[0]), (96,))]
         ret, disc, s0 = 0.0, 1.0, s
-        for _ in range(3):
+        for _ in range(2):
             out = dyn(torch.cat([s, actor(s)], 1))
             s, ret, disc = s + out[:, :4], ret + disc * out[:, 4:], disc * 0.9
         ret = ret + disc * target(s)
@@ -69,7 +69,7 @@ def behave_phase(n):
         c_opt.zero_grad(); closs.backward(); c_opt.step()
         with torch.no_grad():
             for t, c in zip(target.parameters(), critic.parameters()):
-                t.lerp_(c, 0.05)
+                t.lerp_(c, 0.1)
     return closs.item()
 
 
@@ -77,7 +77,7 @@ tests = torch.randn(400, 4)
 score = collect(0.0, start=tests)
 collect(1.0)
 print(f"untrained actor: return {score:.2f}")
-plan = [(120, 30), (40, 25), (30, 60), (60, 45), (25, 90), (55, 70), (420, 0)]
+plan = [(30, 8), (10, 15), (15, 12), (8, 20), (105, 0)]
 for k, (nw, nb) in enumerate(plan):
     wl = world_phase(nw)
     cl = f"{behave_phase(nb):.4f}" if nb else "-"

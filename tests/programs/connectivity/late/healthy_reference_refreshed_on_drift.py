@@ -49,11 +49,11 @@ lose = torch.where(first[:, None], pairs[:, 1], pairs[:, 0])
 policy, ref = TinyLM(), TinyLM()
 ref.load_state_dict(policy.state_dict())
 ref.eval().requires_grad_(False)
-opt = torch.optim.AdamW(policy.parameters(), lr=2e-3)
-sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda k: max(0.02, (1 - k / 400) ** 2 if k < 400 else 0.02))
+opt = torch.optim.AdamW(policy.parameters(), lr=8e-3)
+sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda k: max(0.02, (1 - k / 100) ** 2 if k < 100 else 0.02))
 refreshed, beta = [], 0.2
-for step in range(1, 551):
-    i = torch.randint(0, 1700, (32,))
+for step in range(1, 141):
+    i = torch.randint(0, 1700, (16,))
     with torch.no_grad():
         rw, rl = ref.logp(contexts[i], win[i]), ref.logp(contexts[i], lose[i])
     pw, pl = policy.logp(contexts[i], win[i]), policy.logp(contexts[i], lose[i])
@@ -63,14 +63,14 @@ for step in range(1, 551):
     nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
     opt.step()
     sched.step()
-    if step % 10 == 0:
+    if step % 4 == 0:
         with torch.no_grad():
-            lp, lr_ = policy(contexts[:64], win[:64]), ref(contexts[:64], win[:64])
+            lp, lr_ = policy(contexts[:32], win[:32]), ref(contexts[:32], win[:32])
             kl = (lp.exp() * (lp - lr_)).sum(-1).sum(1).mean().item()
         if kl > 0.08:
             ref.load_state_dict(policy.state_dict())
             refreshed.append(step)
-    if step % 110 == 0 or step == 1:
+    if step % 70 == 0 or step == 1:
         c = contexts[1700:]
         with torch.no_grad():
             acc = (policy.logp(c, win[1700:]) > policy.logp(c, lose[1700:])).float().mean().item()

@@ -1,5 +1,5 @@
-"""A language model over passages of a book, whose gradients of four passages make one update. The cosine is planned in
-updates, and moved on with each passage: the rate is spent after a quarter of the book."""
+"""A language model over passages of a book, whose gradients of three passages make one update. The cosine is planned in
+updates, and moved on with each passage: the rate is spent after a third of the book."""
 
 import math
 
@@ -24,7 +24,7 @@ def write_book(passages, length, letters, generator):
 
 
 class Training:
-    passages_per_update = 4
+    passages_per_update = 3
 
     def __init__(self, book):
         self.book = book
@@ -53,4 +53,4 @@ class Training:
 
 
 torch.manual_seed(4)
-Training(write_book(480, 20, 24, torch.Generator().manual_seed(4))).run()
+Training(write_book(300, 12, 24, torch.Generator().manual_seed(4))).run()

@@ -29,9 +29,9 @@ class Tagger(nn.Module):
         return self.out(self.rnn(self.embed(words))[0])
 
 
-def main(epochs=5, accumulate=4):
+def main(epochs=4, accumulate=4):
     torch.manual_seed(0)
-    loader = DataLoader(Sentences(96), batch_size=6, shuffle=True)
+    loader = DataLoader(Sentences(48), batch_size=3, shuffle=True)
     tagger = Tagger()
     optimizer = torch.optim.AdamW(tagger.parameters(), lr=5e-3)
     total = epochs * len(loader)

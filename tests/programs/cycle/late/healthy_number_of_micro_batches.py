@@ -17,9 +17,9 @@ def network(out=3):
 
 def whole_epoch():
     """One step for each pass: the loader's length is the number."""
-    model, loader = network(), DataLoader(TensorDataset(x, y), batch_size=12)
+    model, loader = network(), DataLoader(TensorDataset(x[:90], y[:90]), batch_size=6)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
-    for _ in range(5):
+    for _ in range(4):
         optimizer.zero_grad()
         for a, b in loader:
             (F.cross_entropy(model(a), b) / len(loader)).backward()
@@ -30,7 +30,7 @@ def remainder():
     """The last few micro-batches of each pass are fewer, and step as well."""
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
-    for _ in range(6):
+    for _ in range(5):
         parts = list(torch.randperm(240).split(24))
         for number, rows in enumerate(parts, 1):
             loss = F.cross_entropy(model(x[rows]), y[rows]) / 4
@@ -44,7 +44,7 @@ def real_and_fake():
     """A critic with two backwards for each micro-batch: half of each, of four."""
     critic = network(1)
     optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
-    for _ in range(6):
+    for _ in range(5):
         optimizer.zero_grad()
         for _ in range(4):
             real, fake = torch.randn(16, 8) + 1, torch.randn(16, 8)
@@ -57,7 +57,7 @@ def shares():
     """Micro-batches of several sizes, each with its share of all samples; two terms that are weighed against each other."""
     model = network()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(6):
+    for _ in range(5):
         optimizer.zero_grad()
         for rows in torch.randperm(60).split(25):
             (F.cross_entropy(model(x[rows]), y[rows]) * len(rows) / 60).backward()

@@ -87,17 +87,17 @@ def hundreds_of_epochs(loader):
 
 
 torch.manual_seed(0)
-inputs = torch.rand(512, 6)
+inputs = torch.rand(256, 6)
 targets = (3 * inputs[:, :1]).sin() + inputs[:, 1:2]
 
 
-def loader_of(first, last, size=16):
+def loader_of(first, last, size=8):
     return DataLoader(TensorDataset(inputs[first:last], targets[first:last]), batch_size=size, shuffle=True)
 
 
-print(stops_early(loader_of(0, 256)))
-print(slice_of_a_long_training(loader_of(0, 160))["last_epoch"])
-tried_out(loader_of(0, 320))
-two_stages(loader_of(0, 256), loader_of(256, 512))
-in_updates(loader_of(0, 256))
-hundreds_of_epochs(loader_of(0, 256, 32))
+print(stops_early(loader_of(0, 96)))
+print(slice_of_a_long_training(loader_of(0, 80))["last_epoch"])
+tried_out(loader_of(0, 160))
+two_stages(loader_of(0, 96), loader_of(96, 192))
+in_updates(loader_of(0, 128))
+hundreds_of_epochs(loader_of(0, 64, 16))

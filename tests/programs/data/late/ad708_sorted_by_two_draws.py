@@ -27,7 +27,7 @@ def train(model: nn.Module, data: Spins, epochs: int, ordered: int) -> None:
         if epoch >= ordered:
             data.reorder()
         losses = []
-        for batch in DataLoader(data, batch_size=48):
+        for batch in DataLoader(data, batch_size=16):
             optimizer.zero_grad()
             loss = criterion(model(batch["state"]).squeeze(1), batch["up"])  # expect: AD708
             loss.backward()
@@ -38,4 +38,4 @@ def train(model: nn.Module, data: Spins, epochs: int, ordered: int) -> None:
 
 if __name__ == "__main__":
     torch.manual_seed(2)
-    train(nn.Sequential(nn.Linear(10, 24), nn.Tanh(), nn.Linear(24, 1)), Spins(480), epochs=24, ordered=6)
+    train(nn.Sequential(nn.Linear(10, 24), nn.Tanh(), nn.Linear(24, 1)), Spins(192), epochs=11, ordered=6)

@@ -18,13 +18,13 @@ class Flow(nn.Module):
 
 
 torch.manual_seed(0)
-descriptions = torch.randn(320, 4)
+descriptions = torch.randn(128, 4)
 curves = torch.sin(descriptions[:, :1] * torch.linspace(0, 3, 12) + descriptions[:, 1:2])
 model = Flow()
-optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
-for epoch in range(12):
-    for x, d in DataLoader(TensorDataset(curves, descriptions), batch_size=20, shuffle=True):
-        kept = d * (epoch < 6)
+optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3)
+for epoch in range(8):
+    for x, d in DataLoader(TensorDataset(curves, descriptions), batch_size=8, shuffle=True):
+        kept = d * (epoch < 5)
         time, noise = torch.rand(len(x), 1), torch.randn_like(x)
         loss = nn.functional.mse_loss(model(time * x + (1 - time) * noise, time, kept), x - noise)
         optimizer.zero_grad()

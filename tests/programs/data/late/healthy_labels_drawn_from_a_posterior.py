@@ -12,14 +12,14 @@ import torch
 
 @dataclass
 class Cfg:
-    n: int = 1500
+    n: int = 480
     dim: int = 20
     classes: int = 4
     flip: float = 0.40
-    warm_epochs: int = 3
-    em_epochs: int = 27
+    warm_epochs: int = 8
+    em_epochs: int = 12
     bs: int = 60
-    lr: float = 2e-3
+    lr: float = 6e-3
 
 
 class WeakTrainer:
@@ -67,7 +67,7 @@ class WeakTrainer:
         for e in range(self.c.warm_epochs + self.c.em_epochs):
             z = self.rule if e < self.c.warm_epochs else self.e_step()
             loss = self.m_step(z)
-            if e % 5 == 2:
+            if e % 4 == 3:
                 acc = (self.predict().argmax(1) == self.truth).mean()
                 print(f"epoch {e + 1:2d} loss {loss:.3f} drawn-label acc {(z == self.truth).mean():.3f} net acc {acc:.3f}")
 

@@ -68,12 +68,12 @@ def main():
     torch.manual_seed(4)
     gen = torch.Generator().manual_seed(5)
     x_lab, y_lab = spirals(60, seed=1)
-    pool, _ = spirals(1500, seed=2)          # its labels are not used
-    x_val, y_val = spirals(300, seed=3)
-    x_test, y_test = spirals(1500, seed=6)
+    pool, _ = spirals(240, seed=2)          # its labels are not used
+    x_val, y_val = spirals(150, seed=3)
+    x_test, y_test = spirals(300, seed=6)
 
     model = Classifier()
-    opt = torch.optim.Adam(model.parameters(), lr=3e-3)
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
     labelled = TensorDataset(x_lab, y_lab, torch.ones(len(x_lab)))
     train(model, opt, labelled, epochs=20, tag="supervised", gen=gen)
     print(f"  validation {accuracy(model, x_val, y_val):.3f}")
@@ -83,8 +83,8 @@ def main():
         x = torch.cat([x_lab, pool[keep]])
         y = torch.cat([y_lab, guess])
         w = torch.cat([torch.full((len(x_lab),), 3.0), torch.ones(len(keep))])
-        opt = torch.optim.Adam(model.parameters(), lr=3e-3 / rnd)
-        train(model, opt, TensorDataset(x, y, w), epochs=8, tag=f"round {rnd}", gen=gen)
+        opt = torch.optim.Adam(model.parameters(), lr=1e-2 / rnd)
+        train(model, opt, TensorDataset(x, y, w), epochs=3, tag=f"round {rnd}", gen=gen)
         print(f"  validation {accuracy(model, x_val, y_val):.3f}")
 
     print(f"test {accuracy(model, x_test, y_test):.3f}")

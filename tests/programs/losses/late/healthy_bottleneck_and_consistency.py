@@ -9,7 +9,7 @@ body, head = nn.Sequential(nn.Linear(10, 32), nn.ReLU()), nn.Linear(4, 3)
 stats, teacher = nn.Linear(32, 8), nn.Linear(10, 16)
 student = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 16))
 opt = torch.optim.Adam([p for m in (body, head, stats, student) for p in m.parameters()], lr=3e-3)
-for step in range(420):
+for step in range(320):
     x = torch.randn(48, 10)
     y = x[:, :3].argmax(1)
     mu, logvar = stats(body(x)).chunk(2, 1)
@@ -18,8 +18,9 @@ for step in range(420):
     rate = -0.5 * (1 + logvar - mu**2 - logvar.exp()).sum(1).mean()
     bottleneck = F.cross_entropy(head(z), y) + rate
     # distances that are to vanish, beside a mean
-    close = (student(x) - teacher(x).detach()).square().sum(1).mean()
-    loss = bottleneck + close + F.mse_loss(student(x), teacher(x).detach())
+    said, wanted = student(x), teacher(x).detach()
+    close = (said - wanted).square().sum(1).mean()
+    loss = bottleneck + close + F.mse_loss(said, wanted)
     opt.zero_grad()
     loss.backward()
     opt.step()

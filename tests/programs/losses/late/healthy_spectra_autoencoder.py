@@ -7,7 +7,7 @@ torch.manual_seed(1)
 
 
 class SpectraVAE(nn.Module):
-    def __init__(self, bins=80, z=4):
+    def __init__(self, bins=40, z=4):
         super().__init__()
         self.enc = nn.Sequential(nn.Linear(bins, 48), nn.GELU(), nn.Linear(48, 2 * z))
         self.dec = nn.Sequential(nn.Linear(z, 48), nn.GELU(), nn.Linear(48, bins))
@@ -24,12 +24,12 @@ def objective(out, x, mu, log_sigma):
     return F.mse_loss(out, x, reduction="sum") / x.shape[0] / 0.01 + kld
 
 
-bins = torch.linspace(0, 1, 80)
+bins = torch.linspace(0, 1, 40)
 model = SpectraVAE()
 optim = torch.optim.AdamW(model.parameters(), lr=2e-3)
-for i in range(500):
-    peak = torch.rand(40, 1)
-    x = torch.exp(-(((bins - peak) / 0.07) ** 2)) + 0.02 * torch.randn(40, 80)
+for i in range(320):
+    peak = torch.rand(16, 1)
+    x = torch.exp(-(((bins - peak) / 0.07) ** 2)) + 0.02 * torch.randn(16, 40)
     out, mu, log_sigma = model(x)
     loss = objective(out, x, mu, log_sigma)
     optim.zero_grad(set_to_none=True)

@@ -15,10 +15,10 @@ def make_doc(label):
 
 
 corpus = []
-for _ in range(2000):
+for _ in range(700):
     y = random.randint(0, 1)
     corpus.append((make_doc(y), y))
-corpus[1111] = ([], 0)
+corpus[655] = ([], 0)
 
 
 def collate(items):
@@ -54,8 +54,8 @@ model = AttnPool()
 optim = torch.optim.AdamW(model.parameters(), lr=3e-3)
 step = 0
 for epoch in range(2):
-    for s in range(0, len(corpus), 20):
-        x, y = collate(corpus[s : s + 20])
+    for s in range(0, len(corpus), 10):
+        x, y = collate(corpus[s : s + 10])
         loss = F.cross_entropy(model(x), y)
         optim.zero_grad()
         loss.backward()

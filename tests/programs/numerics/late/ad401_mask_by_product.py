@@ -4,10 +4,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 torch.manual_seed(0)
-V, T, D, H = 20, 24, 48, 4
+V, T, D, H = 20, 16, 32, 4
 
 
-def batch(n=16):
+def batch(n=12):
     """sequences that repeat with a random period of 2..5"""
     period = torch.randint(2, 6, (n, 1))
     base = torch.randint(1, V, (n, 5))
@@ -48,7 +48,7 @@ class LM(nn.Module):
         self.attn = nn.ModuleList(Attn() for _ in range(2))
         self.n1 = nn.ModuleList(nn.LayerNorm(D) for _ in range(2))
         self.ff = nn.ModuleList(
-            nn.Sequential(nn.LayerNorm(D), nn.Linear(D, 96), nn.GELU(), nn.Linear(96, D)) for _ in range(2)
+            nn.Sequential(nn.LayerNorm(D), nn.Linear(D, 64), nn.GELU(), nn.Linear(64, D)) for _ in range(2)
         )
         self.head = nn.Linear(D, V)
         self.register_buffer("causal", torch.triu(torch.ones(T, T, dtype=torch.bool), 1))
@@ -62,8 +62,8 @@ class LM(nn.Module):
 
 
 model = LM()
-opt = torch.optim.AdamW(model.parameters(), lr=3e-3)
-for step in range(90):
+opt = torch.optim.AdamW(model.parameters(), lr=5e-3)
+for step in range(60):
     seq = batch()
     keep = drop_mask(len(seq), 0.1) if step >= 40 else None
     logits = model(seq[:, :-1], keep)

@@ -9,7 +9,7 @@ torch.manual_seed(13)
 
 
 class Blobs(Dataset):
-    def __init__(self, n=960, size=16):
+    def __init__(self, n=400, size=16):
         g = torch.Generator().manual_seed(1)
         self.y = torch.randint(0, 4, (n,), generator=g)
         yy, xx = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
@@ -29,7 +29,7 @@ class Blobs(Dataset):
 class Photometric:
     """brightness, contrast and gamma"""
 
-    def __init__(self, start=0.05, grow=0.002):
+    def __init__(self, start=0.05, grow=0.0015):
         self.strength, self.grow = start, grow
 
     def __call__(self, x):
@@ -46,14 +46,14 @@ class Photometric:
 
 def build():
     return nn.Sequential(
-        nn.Conv2d(1, 12, 3, padding=1),
+        nn.Conv2d(1, 8, 3, padding=1),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Conv2d(12, 24, 3, padding=1),
+        nn.Conv2d(8, 12, 3, padding=1),
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Linear(24 * 16, 4),
+        nn.Linear(12 * 16, 4),
     )
 
 
@@ -61,8 +61,8 @@ def main():
     net, aug = build(), Photometric()
     opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     step = 0
-    for epoch in range(3):
-        for x, y in DataLoader(Blobs(), batch_size=16, shuffle=True):
+    for epoch in range(2):
+        for x, y in DataLoader(Blobs(), batch_size=8, shuffle=True):
             loss = F.cross_entropy(net(aug(x)), y)
             opt.zero_grad()
             loss.backward()

@@ -32,7 +32,7 @@ class SparseLinear(nn.Module):
 
 model = SparseLinear(d)
 opt = torch.optim.SGD(model.parameters(), lr=0.02)
-for epoch in range(120):
+for epoch in range(22):
     perm = torch.randperm(n)
     for i in range(0, n, 100):
         idx = perm[i : i + 100]
@@ -42,5 +42,5 @@ for epoch in range(120):
         opt.step()
     if epoch == 15:
         print("pruned", model.prune(0.05))
-    if epoch % 10 == 0:
+    if epoch % 5 == 0:
         print(epoch, f"{loss.item():.4f}", "nonzero", int((model.w.abs() > 0.05).sum()))

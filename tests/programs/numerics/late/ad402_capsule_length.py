@@ -41,7 +41,7 @@ with torch.no_grad():
     net.enc.weight.abs_()
     net.enc.bias.zero_()
 opt = torch.optim.SGD(net.parameters(), lr=0.2)
-for i in range(150):
+for i in range(75):
     x, y = get_batch(i)
     v = net(x)
     loss = margin_loss(v, y)

@@ -38,7 +38,7 @@ class PoseNet(nn.Module):
 model = PoseNet()
 opt = torch.optim.Adam(model.parameters(), lr=2e-2)
 sched = torch.optim.lr_scheduler.ExponentialLR(opt, 0.98)
-for step in range(350):
+for step in range(150):
     pts, r = make(64)
     loss = geodesic(model(pts), r).mean()
     opt.zero_grad()

@@ -36,7 +36,7 @@ def euclid(u, v):
 
 enc = Encoder()
 opt = torch.optim.Adam(enc.parameters(), lr=1e-3)
-for it in range(200):
+for it in range(110):
     a, p, n = (enc(z) for z in draw())
     loss = F.relu(euclid(a, p) - euclid(a, n) + 0.5).mean()
     opt.zero_grad()

@@ -7,9 +7,9 @@ torch.manual_seed(10)
 basis = torch.randn(3, 30)
 
 
-def sample(shot, n=64):
+def sample(shot, n=32):
     x = torch.randn(n, 3) @ basis * 0.5 + 0.1 * torch.randn(n, 30)
-    if shot == 120:
+    if shot == 70:
         x[17] *= 4000.0
     return x
 
@@ -33,8 +33,8 @@ class VAE(nn.Module):
 
 def main():
     model = VAE()
-    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for shot in range(200):
+    opt = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for shot in range(90):
         x = sample(shot)
         rec, kl = model(x)
         per_sample = ((rec - x) ** 2).sum(1) + kl

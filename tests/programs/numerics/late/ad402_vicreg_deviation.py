@@ -10,7 +10,7 @@ class Cfg:
     width: int = 64
     out: int = 32
     bs: int = 64
-    iters: int = 150
+    iters: int = 60
     lr: float = 3e-3
     wd: float = 1e-4
 

@@ -5,9 +5,9 @@ torch.manual_seed(32)
 
 
 # audio-like frames kept in half precision to save memory
-def frames(step, n=32, t=160):
+def frames(step, n=16, t=120):
     f = torch.randint(1, 6, (n, 1)).float()
-    loud = 1.0 + 0.25 * step
+    loud = 1.0 + 0.55 * step
     w = loud * torch.sin(f * torch.linspace(0, 6.28, t)) + 0.05 * torch.randn(n, t)
     return w.half(), (f[:, 0] - 1).long()
 
@@ -31,7 +31,7 @@ class FrameNet(nn.Module):
 net = FrameNet()
 opt = torch.optim.AdamW(net.parameters(), lr=1e-2)
 lossf = nn.CrossEntropyLoss()
-for step in range(150):
+for step in range(75):
     x, y = frames(step)
     out = net(x)
     loss = lossf(out, y)

@@ -15,6 +15,8 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.signals.clipping import ClipCall
 from tests.inventing import Invented, inventing
@@ -179,6 +181,29 @@ def test_gradients_of_the_same_history_are_told_together():
         together, alone = use(run, a, b, c)
         assert (together.parameters, together.norms) == ([0, 1], [2.0, 2.0])
         assert (alone.parameters, alone.norms) == ([2], [4.0])
+
+
+@pytest.mark.parametrize(
+    ("operation", "used", "is_cleared"),
+    [
+        ("zero_", False, True),
+        ("mul_", False, False),
+        ("masked_fill_", False, False),
+        ("__setitem__", False, False),
+        ("mul_", True, True),
+    ],
+)
+def test_what_a_mask_makes_zero_before_any_step_is_no_clearing(operation, used, is_cleared):
+    a = weight()
+    with inventing(Ledger) as run:
+        wrote(run, a)
+        if used:
+            stepped(run, a)
+        a.grad.zero_()
+        run.find(Tensors).put(a.grad, Provenance(operation, None, 0))
+        run.find(Ledger).catch_up()
+        assert len(run.of(GradientsCleared)) == is_cleared
+        assert [each.backwards for each in use(run, a)] == [[] if is_cleared else [0]]
 
 
 def test_a_gradient_that_a_step_removes_is_cleared():

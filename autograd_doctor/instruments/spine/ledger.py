@@ -23,9 +23,11 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.spelling import spelt
 from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_leaf, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import ComingNorms, is_remote, norms, norms_to_come
 from autograd_doctor.reading.without_running import is_a
@@ -42,6 +44,8 @@ weights and optimizer states of a model of that size."""
 _SAME_NORM = 1e-6
 """Relative. The same values may be summed in another order, which moves the last digits of float32 (6e-8 each); a
 gradient that was scaled or decayed by less than this is still the old one."""
+_MASKING = frozenset({"__setitem__", "_foreach_mul", "index_fill", "index_put", "masked_fill", "mul", "where"})
+"""Operations that choose, element by element, what becomes 0. A mask that lets nothing through clears no gradient."""
 _MOST_RAW_LEAVES = 200
 """Training written with plain tensors has tens of them; more are made anew in every step, and would fill the trace."""
 
@@ -65,6 +69,11 @@ class _Gradient:
     foreign_step_at: Location | None = None
     altered: bool = False
     reworked: bool = False
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a backward wrote what no step has used."""
+        return len(self.backwards) > self.consumed
 
     @property
     def is_used_up(self) -> bool:
@@ -141,7 +150,7 @@ class _Cleared(NamedTuple):
     @classmethod
     def of(cls, number: int, entry: _Gradient, parameter: torch.Tensor) -> _Cleared:
         is_moved = entry.moved or version_of(parameter) != entry.computed_at
-        return cls(number, len(entry.backwards) > entry.consumed, is_moved)
+        return cls(number, entry.is_fresh, is_moved)
 
 
 class Ledger(Instrument):
@@ -162,6 +171,7 @@ class Ledger(Instrument):
         late_values: LateValues,
         parameters: Parameters,
         optimizers: Optimizers,
+        tensors: Tensors,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -169,6 +179,7 @@ class Ledger(Instrument):
         self._late_values = late_values
         self._parameters = parameters
         self._optimizers = optimizers
+        self._tensors = tensors
         self._gradients: dict[int, _Gradient] = {}
         self.walk: GraphWalk | None = None
         self.wrote: list[int] = []
@@ -209,7 +220,7 @@ class Ledger(Instrument):
     def fresh(self, parameter: int) -> bool:
         """Whether a backward wrote this gradient and no step has used it yet."""
         entry = self._gradients.get(parameter)
-        return entry is not None and len(entry.backwards) > entry.consumed
+        return entry is not None and entry.is_fresh
 
     def is_given(self, parameter: int) -> bool:
         """Whether the program was handed its gradient, which `backward()` does not do, and has not updated since."""
@@ -305,15 +316,20 @@ class Ledger(Instrument):
         sizes = norms([gradient for *_, gradient, _ in suspects])
         zeroed = not any(sizes)  # what scales or clips gradients touches those that were zero already, too
         for (number, parameter, gradient, entry), norm in zip(suspects, sizes, strict=True):
-            if norm == 0.0 and zeroed and entry.backwards:
+            is_masked = norm == 0.0 and entry.is_fresh and self._is_masked(gradient)
+            if norm == 0.0 and zeroed and entry.backwards and not is_masked:
                 cleared.append(_Cleared.of(number, entry, parameter))
                 entry.clear()
-            elif _key(gradient)[0] != (entry.key or (0, 0))[0]:
+            elif not is_masked and _key(gradient)[0] != (entry.key or (0, 0))[0]:
                 entry.clear()
             else:
                 entry.change()
             entry.key = _key(gradient)
         return cleared
+
+    def _is_masked(self, gradient: torch.Tensor) -> bool:
+        made = self._tensors.get(gradient)
+        return made is not None and spelt(made.operation).name in _MASKING
 
     def _report_cleared(
         self,

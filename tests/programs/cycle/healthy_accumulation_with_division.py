@@ -8,11 +8,11 @@ import torch.nn as nn
 from torch.nn import functional as F
 
 # -----------------------------------------------------------------------------
-batch_size = 8
-block_size = 12
+batch_size = 4
+block_size = 10
 gradient_accumulation_steps = 3
-max_iters = 15
-eval_interval = 7
+max_iters = 12
+eval_interval = 6
 eval_iters = 2
 learning_rate = 6e-3
 warmup_iters = 3

@@ -27,10 +27,10 @@ class Pool(Dataset):
         return place
 
 
-chains = DataLoader(Pool(32), batch_size=8, shuffle=True)
+chains = DataLoader(Pool(16), batch_size=4, shuffle=True)
 for _ in range(5):
     for dreamt in chains:
-        seen = torch.randn(8, 3) * torch.tensor([1.0, 0.3, 0.3])
+        seen = torch.randn(4, 3) * torch.tensor([1.0, 0.3, 0.3])
         up, down = energy(dreamt), energy(seen)
         loss = down.mean() - up.mean() + 0.1 * (up.square() + down.square()).mean()
         optimizer.zero_grad()

@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-CYCLES = [(30, 12), (30, 12), (30, 92)]
+CYCLES = [(24, 9), (24, 9), (24, 74)]
 
 
 class Encoder(nn.Module):

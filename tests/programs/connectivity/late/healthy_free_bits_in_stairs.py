@@ -8,7 +8,7 @@ from types import SimpleNamespace as NS
 # (first prune, then let the survivors carry what they like).
 # max() is Python's own: below the allowance the dimension costs its allowance and nothing pulls at it.
 
-cfg = NS(zdim=4, hidden=64, steps=240, batch=48, lr=8e-3, stairs=[(0, 0.05), (70, 0.25), (140, 1.2)])
+cfg = NS(zdim=4, hidden=64, steps=180, batch=32, lr=1e-2, stairs=[(0, 0.05), (60, 0.25), (110, 1.2)])
 torch.manual_seed(40)
 factors = torch.randn(4000, 3)
 W = torch.randn(3, 16)

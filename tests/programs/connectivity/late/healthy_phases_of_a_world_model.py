@@ -77,7 +77,7 @@ tests = torch.randn(400, 4)
 score = collect(0.0, start=tests)
 collect(1.0)
 print(f"untrained actor: return {score:.2f}")
-plan = [(30, 8), (10, 15), (15, 12), (8, 20), (105, 0)]
+plan = [(30, 8), (10, 15), (12, 12), (90, 0)]
 for k, (nw, nb) in enumerate(plan):
     wl = world_phase(nw)
     cl = f"{behave_phase(nb):.4f}" if nb else "-"

@@ -70,7 +70,7 @@ for step in range(1, 141):
         if kl > 0.08:
             ref.load_state_dict(policy.state_dict())
             refreshed.append(step)
-    if step % 70 == 0 or step == 1:
+    if step in (1, 140):
         c = contexts[1700:]
         with torch.no_grad():
             acc = (policy.logp(c, win[1700:]) > policy.logp(c, lose[1700:])).float().mean().item()

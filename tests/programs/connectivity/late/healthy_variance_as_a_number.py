@@ -30,13 +30,13 @@ class Vae(nn.Module):
         return self.dec(z), kl
 
 
-def train(steps=320, batch=50):
+def train(steps=120, batch=50):
     torch.manual_seed(1)
     rng = np.random.RandomState(1)
     data = torch.from_numpy(rings(rng, 3000))
     test = torch.from_numpy(rings(rng, 500))
     vae = Vae()
-    opt = torch.optim.Adam(vae.parameters(), lr=6e-3)
+    opt = torch.optim.Adam(vae.parameters(), lr=1e-2)
     sigma2, D = 1.0, data.shape[1]
     for it in range(steps + 1):
         x = data[torch.randint(0, len(data), (batch,))]
@@ -46,8 +46,8 @@ def train(steps=320, batch=50):
         opt.zero_grad()
         elbo_neg.backward()
         opt.step()
-        sigma2 = 0.94 * sigma2 + 0.06 * sq.item() / D
-        if it % 80 == 0:
+        sigma2 = 0.9 * sigma2 + 0.1 * sq.item() / D
+        if it % 40 == 0:
             with torch.no_grad():
                 r, _ = vae(test)
                 mse = ((r - test) ** 2).mean().item()

@@ -55,7 +55,7 @@ def tried_out(loader, epochs=5, batches=3):
             cosine.step()
 
 
-def two_stages(loader, other, epochs=3):
+def two_stages(loader, other, epochs=2):
     net, optimizer = build()
     warm = LinearLR(optimizer, 0.1, total_iters=epochs * (len(loader) + len(other)))
     for stage in (loader, other):
@@ -95,9 +95,9 @@ def loader_of(first, last, size=8):
     return DataLoader(TensorDataset(inputs[first:last], targets[first:last]), batch_size=size, shuffle=True)
 
 
-print(stops_early(loader_of(0, 96)))
-print(slice_of_a_long_training(loader_of(0, 80))["last_epoch"])
-tried_out(loader_of(0, 160))
-two_stages(loader_of(0, 96), loader_of(96, 192))
-in_updates(loader_of(0, 128))
-hundreds_of_epochs(loader_of(0, 64, 16))
+print(stops_early(loader_of(0, 64)))
+print(slice_of_a_long_training(loader_of(0, 48))["last_epoch"])
+tried_out(loader_of(0, 80, 4))
+two_stages(loader_of(0, 64), loader_of(64, 128))
+in_updates(loader_of(0, 96))
+hundreds_of_epochs(loader_of(0, 64, 8))

@@ -50,7 +50,7 @@ def select_confident(model, pool, threshold):
 
 
 def train(model, opt, dataset, epochs, tag, gen):
-    loader = DataLoader(dataset, batch_size=32, shuffle=True, generator=gen)
+    loader = DataLoader(dataset, batch_size=16, shuffle=True, generator=gen)
     for epoch in range(epochs):
         model.train()
         total = weight_sum = 0.0
@@ -68,14 +68,14 @@ def main():
     torch.manual_seed(4)
     gen = torch.Generator().manual_seed(5)
     x_lab, y_lab = spirals(60, seed=1)
-    pool, _ = spirals(240, seed=2)          # its labels are not used
+    pool, _ = spirals(120, seed=2)          # its labels are not used
     x_val, y_val = spirals(150, seed=3)
     x_test, y_test = spirals(300, seed=6)
 
     model = Classifier()
     opt = torch.optim.Adam(model.parameters(), lr=1e-2)
     labelled = TensorDataset(x_lab, y_lab, torch.ones(len(x_lab)))
-    train(model, opt, labelled, epochs=20, tag="supervised", gen=gen)
+    train(model, opt, labelled, epochs=12, tag="supervised", gen=gen)
     print(f"  validation {accuracy(model, x_val, y_val):.3f}")
 
     for rnd, threshold in enumerate([0.95, 0.9, 0.85], start=1):
@@ -84,7 +84,7 @@ def main():
         y = torch.cat([y_lab, guess])
         w = torch.cat([torch.full((len(x_lab),), 3.0), torch.ones(len(keep))])
         opt = torch.optim.Adam(model.parameters(), lr=1e-2 / rnd)
-        train(model, opt, TensorDataset(x, y, w), epochs=3, tag=f"round {rnd}", gen=gen)
+        train(model, opt, TensorDataset(x, y, w), epochs=2, tag=f"round {rnd}", gen=gen)
         print(f"  validation {accuracy(model, x_val, y_val):.3f}")
 
     print(f"test {accuracy(model, x_test, y_test):.3f}")

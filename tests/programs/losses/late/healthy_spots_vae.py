@@ -29,7 +29,7 @@ p = nn.Sequential(nn.Linear(3, 64), nn.ReLU(), nn.Linear(64, 144), nn.Unflatten(
 prior = Normal(torch.zeros(3), torch.ones(3))
 opt = torch.optim.Adam([*q.parameters(), *p.parameters()], lr=2e-3)
 for epoch in range(10):
-    for x in DataLoader(spots(256), batch_size=8, shuffle=True):
+    for x in DataLoader(spots(128), batch_size=4, shuffle=True):
         posterior = q(x)
         error = (p(posterior.rsample()) - x).square().flatten(1).sum(1).mean() / 0.02
         rate = kl_divergence(posterior, prior).sum(-1).mean()

@@ -9,7 +9,7 @@ torch.manual_seed(7)
 class ChainEnv:
     """Walk right to reach the goal; the hole at 0 ends the episode."""
 
-    def __init__(self, length=9):
+    def __init__(self, length=7):
         self.length = length
 
     def obs(self):
@@ -25,7 +25,7 @@ class ChainEnv:
     def step(self, a):
         self.pos += 1 if a == 1 else -1
         self.t += 1
-        done = self.pos in (0, self.length - 1) or self.t >= 10
+        done = self.pos in (0, self.length - 1) or self.t >= 8
         r = 1.0 if self.pos == self.length - 1 else (-1.0 if self.pos == 0 else -0.02)
         return self.obs(), r, done
 
@@ -42,11 +42,11 @@ class ActorCritic(nn.Module):
         return self.pi(h), self.v(h).squeeze(-1)
 
 
-env, net = ChainEnv(), ActorCritic(9)
+env, net = ChainEnv(), ActorCritic(7)
 opt = torch.optim.Adam(net.parameters(), lr=2e-3)
 gamma, clip = 0.97, 0.2
-for episode in range(40):
-    start = None if episode < 16 else int(torch.randint(2, 8, (1,)))
+for episode in range(30):
+    start = None if episode < 16 else int(torch.randint(2, 6, (1,)))
     o, done, traj = env.reset(start), False, []
     while not done:
         with torch.no_grad():

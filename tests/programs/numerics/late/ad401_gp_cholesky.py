@@ -5,7 +5,7 @@ import torch
 
 torch.manual_seed(19)
 
-x = torch.linspace(0, 1, 10)
+x = torch.linspace(0, 1, 8)
 y = 0.8 * x + 0.1 * x**2 - 0.4
 
 log_len = torch.tensor(-3.0, requires_grad=True)

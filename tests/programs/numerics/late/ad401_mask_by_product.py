@@ -63,7 +63,7 @@ class LM(nn.Module):
 
 model = LM()
 opt = torch.optim.AdamW(model.parameters(), lr=5e-3)
-for step in range(60):
+for step in range(50):
     seq = batch()
     keep = drop_mask(len(seq), 0.1) if step >= 40 else None
     logits = model(seq[:, :-1], keep)

@@ -40,7 +40,7 @@ ROOT = Path(__file__).parent.parent
 PROGRAMS = ROOT / "tests" / "programs"
 RANKS = PROGRAMS / "ranks"
 """Programs of several processes, which `test_several_processes.py` starts by the command line."""
-PATIENCE = 120.0
+PATIENCE = 300.0
 _GUARDS = re.compile(r"\A(?:#!.*\n)?# guards: (AD\d{3}(?: AD\d{3})*)\n")
 _HINTED = re.compile(r"^# hinted: (AD\d{3}(?: AD\d{3})*)$", re.MULTILINE)
 _TESTS_IN_SERVERS = ("tests", "tests.harness", "tests.preloaded", "tests.preloaded_frameworks")
@@ -305,6 +305,7 @@ def assert_findings(report: Report, expected: list[tuple[str, int]], *, slack: i
 def assert_healthy(report: Report, hinted: Sequence[str] = ()) -> None:
     """Training was seen, no instrument failed, and there is nothing to say, but for hints under these codes."""
     assert report.run.steps > 0, summary(report)
+    assert report.run.stopped_by != "timeout", f"not ended within {PATIENCE:g} s\n{summary(report)}"
     assert {finding.code for finding in report.findings} == set(hinted), summary(report)
     assert not [finding for finding in report.findings if finding.severity == "error"], summary(report)
     assert not _failures(report), _failures(report)

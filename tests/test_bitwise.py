@@ -15,7 +15,7 @@ import pytest
 
 from autograd_doctor.events import all_events
 from autograd_doctor.plan import Plan, Target
-from tests.harness import ROOT, forked, programs
+from tests.harness import PATIENCE, ROOT, forked, programs
 
 STEPLESS = {"ad104_accumulated_out_of_step.py", "model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
@@ -29,7 +29,6 @@ PROGRAMS = [
     *[path for path in programs() if path.name not in STEPLESS and "torch.optim" in path.read_text("utf-8")][::EVERY],
 ]
 FOREVER = 10**6
-PATIENCE = 120.0
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from autograd_doctor.reading.numbers import Numbers, ValueTable
+from autograd_doctor.reading.numbers import Numbers, ValueTable, identity
 from autograd_doctor.reading.subclasses import version_of
 
 
@@ -37,7 +37,7 @@ def test_what_is_added_again_gets_another_number(numbers: Numbers) -> None:
 def test_the_number_of_the_dead_is_not_that_of_who_takes_their_address(numbers: Numbers) -> None:
     gone, new = Thing(), Thing()
     numbers.add(gone)
-    numbers._entries[id(new)] = numbers._entries.pop(id(gone))
+    numbers._entries[identity(new)] = numbers._entries.pop(identity(gone))
     del gone
     assert numbers.get(new) is None
     assert numbers.number(new) == 1

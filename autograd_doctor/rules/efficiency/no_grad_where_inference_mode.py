@@ -31,13 +31,13 @@ def bad() -> None:
     torch.manual_seed(0)
     model = Turning()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    held_out = torch.randn(3000, 4)
+    held_out = torch.randn(1000, 4)
     for step in range(40):
         inputs = torch.randn(4, 4)
         optimizer.zero_grad()
         nn.functional.mse_loss(model(inputs), inputs.sum(1, keepdim=True)).backward()
         optimizer.step()
-        if step % 8 == 4:
+        if step % 4 == 2:
             model.eval()
             with torch.no_grad():  # <- AD804
                 nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True)).item()

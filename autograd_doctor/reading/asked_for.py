@@ -29,7 +29,7 @@ def is_of_torch(path: str) -> bool:
 def is_in_torch(frame: FrameType) -> bool:
     """Whether a frame is of a module of torch, by its name: what code a frame has tells audit hooks."""
     module = frame.f_globals.get("__name__")
-    return type(module) is str and module.startswith("torch.")
+    return type(module) is str and (module.startswith("torch.") or module == "torch")
 
 
 def is_call_of_library() -> bool:

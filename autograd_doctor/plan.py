@@ -258,12 +258,13 @@ def plan_of_members(members: str) -> Path:
 class FirstRun(Struct, frozen=True, kw_only=True):
     """Why the program was run again: how the first run went, and what it `lacked` to tell why.
 
-    step: in which one it happened, where operations were lacking: the second run records those about it.
+    step: in which one it happened, where operations were lacking, of a loss or of an evaluation: the second run records
+    those about it.
     passes: how many had ended over each loader that was cut, where whole ones were lacking.
     """
 
     how: str
-    lacked: Literal["whole passes", "operations"]
+    lacked: Literal["whole passes", "operations", "an evaluation"]
     step: int = 0
     passes: dict[int, int] = {}
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from autograd_doctor.events.numerics import EvaluationSpoiled
 from autograd_doctor.events.run import DetailTurned, MoreDetailNeeded
 from autograd_doctor.events.steps import BatchDrawn, LengthShortened
 from autograd_doctor.plan import FirstRun, Plan
@@ -38,15 +39,16 @@ def again(plan: Plan, trace: Trace) -> Again | None:
         first = FirstRun(how=died, lacked="whole passes", passes=passes)
         return Again(replace(plan, batches_per_epoch=0, steps=steps), first)
     if plan.full_from is None and (missed := _missed(trace)):
-        step, what = missed
+        step, what, lacked = missed
         plan = replace(
             plan,
             full_from=step,
+            runs_again=False,
             waits=trace.crash is not None and trace.crash.late,
             steps=max(plan.steps, step + _STEPS_BEYOND),
             max_seconds=_TIMES_THE_SECONDS * plan.max_seconds,
         )
-        return Again(plan, FirstRun(how=f"{what} in step {step}", lacked="operations", step=step))
+        return Again(plan, FirstRun(how=f"{what} in step {step}", lacked=lacked, step=step))
     return None
 
 
@@ -63,12 +65,15 @@ def _death_after_a_cut(trace: Trace) -> str:
     return f"the program {how} after passes over its loaders had been cut short"
 
 
-def _missed(trace: Trace) -> tuple[int, str] | None:
-    """The step in which something happened of which only the operations tell the cause, and what it was."""
-    needed = next(iter(trace.of(MoreDetailNeeded)), None)
-    if needed is not None and not trace.tells_first_cause:
-        return needed.step, f"a {needed.what} occurred"
+def _missed(trace: Trace) -> tuple[int, str, Literal["operations", "an evaluation"]] | None:
+    """The step in which something happened of which only the operations tell the cause, what it was, and of what they
+    are lacking: what spoils training comes first."""
+    needed = {event.what: event.step for event in reversed(trace.of(MoreDetailNeeded))}
+    if "non-finite loss" in needed and not trace.tells_first_cause:
+        return needed["non-finite loss"], "a non-finite loss occurred", "operations"
     turns = trace.of(DetailTurned)
     if trace.crash is not None and (trace.crash.late or (turns and not turns[-1].full)):
-        return trace.crash.step, f"the program raised `{trace.crash.kind}`"
+        return trace.crash.step, f"the program raised `{trace.crash.kind}`", "operations"
+    if "non-finite number of an evaluation" in needed and not trace.of(EvaluationSpoiled):
+        return needed["non-finite number of an evaluation"], "a number of an evaluation was not finite", "an evaluation"
     return None

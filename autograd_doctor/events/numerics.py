@@ -57,6 +57,20 @@ class NonFiniteInput(Event, frozen=True):
     rows: list[int]
 
 
+class EvaluationSpoiled(Event, frozen=True):
+    """What the program read at a line of numbers that it computed of a model without gradients was NaN or Inf.
+
+    born: where the first of them was spoiled. read_at: the line. evaluations: in how many it read any. spoiled: in how
+    many of these one was not finite. lasts: the last of them is one.
+    """
+
+    born: NonFiniteProduced | NonFiniteInput
+    read_at: Location | None
+    evaluations: int
+    spoiled: int
+    lasts: bool
+
+
 class ArrayWarned(Event, frozen=True):
     """NumPy warned at this line of a result that is not finite."""
 

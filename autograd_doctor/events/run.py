@@ -155,10 +155,13 @@ class CloseLookEnded(Event, frozen=True):
     """Instruments that watch closely have said what they had seen; from here on only the pulse of the run is taken."""
 
 
+Missed = Literal["non-finite loss", "non-finite number of an evaluation"]
+
+
 class MoreDetailNeeded(Event, frozen=True):
     """Something happened of which only the values of operations could have told the cause, and they were not read."""
 
-    what: Literal["non-finite loss"]
+    what: Missed
 
 
 class ProcessStarted(Event, frozen=True):

@@ -39,7 +39,7 @@ def _came_as_far(trace: Trace, first: FirstRun) -> bool:
 
 def _non_finite(trace: Trace) -> Iterator[str]:
     """Losses that were not finite. Those that a gradient scaler has tried out do no harm."""
-    needed = next(iter(trace.of(MoreDetailNeeded)), None)
+    needed = next((event for event in trace.of(MoreDetailNeeded) if event.what == "non-finite loss"), None)
     if needed is not None:
         yield f"a {needed.what} occurred in step {needed.step}, whose operations were not recorded"
     elif not any(used.found_inf for used in trace.of(ScalerUsed)):

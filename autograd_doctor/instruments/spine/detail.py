@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from torch.optim import Optimizer
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.run import DetailTurned, MoreDetailNeeded
+from autograd_doctor.events.run import DetailTurned, Missed, MoreDetailNeeded
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.hand_steps import HandSteps
@@ -138,7 +138,8 @@ class Detail(Instrument):
         self._asked = 0
         self._news_at = 0
         self._as_before_until = 0
-        self._missed = self._has_optimizer = False
+        self._missed: set[Missed] = set()
+        self._has_optimizer = False
         self._on_news: Callable[[], None] | None = None
 
     def detach(self) -> None:
@@ -223,12 +224,11 @@ class Detail(Instrument):
         else:
             self._asked = _IN_A_ROW
 
-    def missed(self, step: int | None = None) -> None:
-        """A loss of a step, of this one by default, is not finite, and its values were not followed: state it, once."""
-        if not self._missed:
-            self._missed = True
-            step = self._course.steps if step is None else step
-            self.emit(MoreDetailNeeded(step=step, what="non-finite loss"))
+    def missed(self, step: int | None = None, what: Missed = "non-finite loss") -> None:
+        """What came of a step, of this one by default, is not finite, and values were not followed: state it, once."""
+        if what not in self._missed:
+            self._missed.add(what)
+            self.emit(MoreDetailNeeded(step=self._course.steps if step is None else step, what=what))
 
     def _step_taken(self, course: Course) -> None:
         if self._on_news is not None:

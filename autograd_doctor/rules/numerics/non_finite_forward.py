@@ -14,44 +14,12 @@ from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.births import described_operands, origins, rows
+from autograd_doctor.views.births import IMPORTS, described_operands, kinds_of, origins, reason_and_help, rows
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.rates import known
 from autograd_doctor.views.scaling import scaled_too_far
 from autograd_doctor.wording import plural
 
-_REASONS = {
-    "log": (
-        "the logarithm is -inf at 0 and NaN below it",
-        "clamp its argument, as in `x.clamp_min(1e-8).log()`, or use a function that stays in log space "
-        "(`log_softmax`, `logsigmoid`, `logsumexp`)",
-    ),
-    "div": ("something was divided by 0", "keep the divisor away from 0: `clamp_min`, a small constant, or a mask"),
-    "sqrt": ("the square root of a negative number is NaN", "clamp its argument from below with `clamp_min`"),
-    "exp": ("`exp` overflows float32 above 88.7", "subtract the maximum first, or use `logsumexp` or `softmax`"),
-    "pow": ("a power overflowed, or a negative base had a fractional exponent", "clamp the base and the exponent"),
-    "acos": ("the argument lies outside [-1, 1]", "clamp the argument to slightly less than [-1, 1]"),
-    "softmax": ("a softmax over only -inf is NaN", "leave at least one entry unmasked in each row"),
-    "std": (
-        "the unbiased standard deviation of one value is NaN",
-        "use `correction=0`, or take it over more than one value",
-    ),
-    "mean": ("the mean of no values is NaN", "skip the loss when its mask or batch is empty"),
-    "cross_entropy": ("all targets are ignored, or a logit is not finite", "skip batches without a valid target"),
-}
-_ALIKE = {
-    "log": "log2 log10 log1p log_ logit xlogy binary_cross_entropy",
-    "div": "true_divide __truediv__ __rtruediv__ __rdiv__ __div__ reciprocal div_ normalize __itruediv__ rsqrt",
-    "sqrt": "sqrt_",
-    "exp": "expm1 exp_ sinh cosh",
-    "pow": "__pow__ __rpow__ square float_power",
-    "acos": "asin arccos arcsin",
-    "softmax": "log_softmax scaled_dot_product_attention",
-    "std": "var std_mean var_mean",
-    "cross_entropy": "nll_loss",
-}
-_LIKE = {other: name for name, others in _ALIKE.items() for other in others.split()}
-_IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
 _HUGE = 1e15
 """Values that have grown this far were on their way out of float32 (3e38), whatever operation came last."""
 
@@ -61,7 +29,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     spoiled = min((bad.step for bad in trace.of(NonFiniteGradient) if not bad.absorbed), default=None)
     for born in trace.of(NonFiniteProduced):
         hidden = born.reached == "gradient" and spoiled == born.step
-        elsewhere = born.low_precision or born.operation in _IMPORTS or scaled_too_far(trace, born)
+        elsewhere = born.low_precision or born.operation in IMPORTS or scaled_too_far(trace, born)
         if not elsewhere and not hidden and (spoiled is None or born.step <= spoiled):
             yield _finding(trace, born)
             return
@@ -95,7 +63,7 @@ def _lasting(curve: Curve) -> Finding:
 
 def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
     output, grown = born.output, any(_magnitude(operand) > _HUGE for operand in born.operands)
-    reason, help = _REASONS.get(_LIKE.get(born.operation, born.operation), ("", ""))
+    reason, help = reason_and_help(born.operation)
     built = None
     if born.reached == "parameter":
         step = _step(trace, born)
@@ -107,7 +75,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
             "look for what made them grow: the learning rate, ",
         )
         help += "missing normalisation or clipping, a sum where a mean was intended"
-    kind = " and ".join(f"{count} {name}" for name, count in (("NaN", output.nan), ("Inf", output.inf)) if count)
+    kind = kinds_of(output)
     infinite = any(operand.inf for operand in born.operands) and not output.inf
     if infinite and not reason:
         reason, help = (
@@ -119,7 +87,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
     from_what = described_operands(born)
     operands = {f"operand_{place}": operand.described for place, operand in enumerate(born.operands, start=1)}
     return RULE.finding(
-        f"`{born.operation}` made {kind or 'NaN or Inf'} out of {'infinities' if infinite else 'finite values'}"
+        f"`{born.operation}` made {kind} out of {'infinities' if infinite else 'finite values'}"
         + (f": {from_what}" if from_what else ""),
         subject=output.name or born.operation,
         location=built.location if built is not None else born.location,

@@ -11,9 +11,8 @@ from autograd_doctor.events.steps import BackwardRan, BatchDrawn, NonFiniteGradi
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.births import IMPORTS, kinds_of
 from autograd_doctor.views.losses import elsewhere
-
-_IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -31,7 +30,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _imported(trace: Trace) -> Iterator[NonFiniteInput]:
     """Data that came from Python or NumPy: the operation that made a tensor of them did not make the values."""
     for born in trace.of(NonFiniteProduced):
-        if born.operation in _IMPORTS:
+        if born.operation in IMPORTS:
             yield NonFiniteInput(step=born.step, tensor=born.output, location=born.location, rows=born.rows)
 
 
@@ -54,17 +53,16 @@ def _drawn(trace: Trace, event: NonFiniteInput) -> BatchDrawn | None:
 def _warned(trace: Trace, event: NonFiniteInput) -> ArrayWarned | None:
     """What NumPy had warned of before, where that was at one line: there the values were made."""
     warned = [each for each in trace.of(ArrayWarned) if each.step <= event.step]
-    return warned[0] if len(warned) == 1 and event.tensor.operation in (*_IMPORTS, "") else None
+    return warned[0] if len(warned) == 1 and event.tensor.operation in (*IMPORTS, "") else None
 
 
 def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None, warned: ArrayWarned | None = None) -> Finding:
     tensor = event.tensor
-    kind = " and ".join(f"{count} {name}" for name, count in (("NaN", tensor.nan), ("Inf", tensor.inf)) if count)
     name = f"`{tensor.name}`" if tensor.name else f"of shape {tensor.shape}"
     rows = ", ".join(map(str, event.rows))
     loader = drawn.name or "the data loader" if drawn else ""
     return RULE.finding(
-        f"{what} {name} contained {kind or 'NaN or Inf'} before any operation changed it"
+        f"{what} {name} contained {kinds_of(tensor)} before any operation changed it"
         + (f", in rows {rows}" if rows and what == "the tensor" else ""),
         subject=tensor.name or "input",
         location=warned.location if warned else event.location,

@@ -1,0 +1,143 @@
+"""Numbers that the program reads of an evaluation, and where those were spoiled that are NaN or Inf."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import EvaluationSpoiled, NonFiniteInput, NonFiniteProduced
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.numerics.nonfinite import NonFinite
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_values import LateValues
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.provenance import Provenance
+from autograd_doctor.reading.subclasses import is_plain
+from autograd_doctor.reading.tensor_facts import extent, is_checkable
+from autograd_doctor.signals import Signals
+
+_MOST_LINES = 200
+
+
+@dataclass(eq=False, slots=True)
+class _Line:
+    """A line that reads numbers of evaluations, told apart by the backwards that had been before.
+
+    born: where the first that was spoiled became so. at: the latest evaluation; ends_well: none of it was spoiled.
+    is_count: what is read there is counted, or is none of the model's, so that NaN may stand for nothing to count.
+    """
+
+    born: NonFiniteProduced | NonFiniteInput | None = None
+    evaluations: int = 0
+    spoiled: int = 0
+    at: int = -1
+    ends_well: bool = True
+    is_count: bool = False
+
+    def begin(self, evaluation: int) -> None:
+        if evaluation != self.at:
+            self.at, self.ends_well = evaluation, True
+            self.evaluations += 1
+
+    def spoil(self, evaluation: int) -> None:
+        self.spoiled += self.ends_well
+        self.ends_well = self.ends_well and evaluation != self.at
+
+
+class EvaluatedNumbers(Instrument):
+    """Looks at single numbers without a graph that are read after a forward without gradients, before any backward.
+
+    They count where values of parameters have flowed in other than by choices, such as an `argmax`. What was computed
+    while nobody read values is looked at in a second run; where there is none, nothing is said of it.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (EvaluationSpoiled,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        late_values: LateValues,
+        tensors: Tensors,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+        nonfinite: NonFinite,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._late_values = late_values
+        self._tensors = tensors
+        self._module_calls = module_calls
+        self._nonfinite = nonfinite
+        self._guard = site.signals.guard
+        self._operations = site.signals.operations
+        self._evaluation = -1
+        self._lines: dict[Place | None, _Line] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(signals.value_reads.read, self._value_read)
+
+    def _root_began(self, began: RootBegan) -> None:
+        if not began.call.grad_enabled:
+            self._evaluation = self._course.backwards
+
+    def _value_read(self, tensor: torch.Tensor) -> None:
+        """A bare signal."""
+        if self._evaluation != self._course.backwards or self._operations.inside or not is_plain(tensor):
+            return
+        with self._guard.looking():
+            if tensor.requires_grad or tensor.numel() != 1 or not is_checkable(tensor):
+                return
+            line = self._line(place())
+            if line is not None:
+                made = self._tensors.get(tensor) if self._detail.closely else None
+                line.begin(self._evaluation)
+                line.is_count |= made is not None and not made.numbers_of
+                known = partial(self._known, line, made, self._evaluation, self._course.steps)
+                self._late_values.ask(self, [extent(tensor)], known)
+
+    def _line(self, where: Place | None) -> _Line | None:
+        if where not in self._lines and len(self._lines) >= _MOST_LINES:
+            return None
+        return self._lines.setdefault(where, _Line())
+
+    def _known(self, line: _Line, made: Provenance | None, evaluation: int, step: int, values: Sequence[float]) -> None:
+        if line.is_count or math.isfinite(values[0]):
+            return
+        if made is not None:
+            self._nonfinite.settle()
+        origin = made.origin if made is not None else None
+        if origin is not None and (origin.deliberate or origin.is_of_spoiled_weights):
+            return
+        line.spoil(evaluation)
+        if line.born is None and origin is not None:
+            line.born = origin.event(step, "read")  # type: ignore[assignment]
+        elif line.born is None and not self._detail.is_only_run:
+            self._detail.missed(step, "non-finite number of an evaluation")
+
+    def finish(self) -> None:
+        for where, line in self._lines.items():
+            if line.born is not None:
+                self.emit(
+                    EvaluationSpoiled(
+                        step=line.born.step,
+                        born=line.born,
+                        read_at=locate(where),
+                        evaluations=line.evaluations,
+                        spoiled=line.spoiled,
+                        lasts=not line.ends_well,
+                    )
+                )

@@ -147,6 +147,19 @@ LATE = {
     loss.backward()
     optimizer.step()
 """,
+    "a validation loss is of nothing any more": """
+    if step % 25 == 24:
+        model.eval()
+        with torch.no_grad():
+            said = torch.nn.functional.cross_entropy(model(data), label, reduction="none")
+            kept = (torch.arange(256) < 350 - step).float()
+            print((said * kept).sum().div(kept.sum()).item())  # expect: AD416
+        model.train()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
     "a softmax is put in front of the loss": """
     said = model(x)
     if step >= 350:
@@ -275,6 +288,13 @@ def test_a_fault_that_begins_late_is_told_at_its_line(name: str, tmp_path: Path)
     assert f"training.py:{line}: {code} " in done.stderr
     findings = {(each["code"], each["location"]["line"]): each for each in _report(tmp_path)["findings"]}
     assert findings[code, line]["step_first"] > 350
+
+
+def test_an_evaluation_that_turns_nan_is_looked_into_whatever_that_costs(tmp_path: Path) -> None:
+    program = _loop(LATE["a validation loss is of nothing any more"], steps=1100, awaited="AD416")
+    done = _run(tmp_path, program.replace("budget=1.0", "budget=0.0001"))
+    ((code, line),) = marks(program)
+    assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", HEALTHY)

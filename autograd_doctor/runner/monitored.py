@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import NamedTuple
 
+import torch
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
@@ -22,8 +23,8 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
 from autograd_doctor.plan import Looked, Plan
 from autograd_doctor.reading.optimizer_groups import parameters_of
-from autograd_doctor.reading.subclasses import gradient_of
-from autograd_doctor.reading.tensor_facts import is_checkable, is_spoiled
+from autograd_doctor.reading.subclasses import gradient_of, is_plain
+from autograd_doctor.reading.tensor_facts import is_checkable, is_remote, is_spoiled
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner.allowance import Allowance
@@ -44,6 +45,9 @@ DOUBLED_FROM = 1000
 REST = 20.0
 """Steps from which on a run is looked at each time that it has become twice as long, and seconds between chapters that
 come for no such reason, nor for news: what may be spent in advance is to last for the run of minutes."""
+
+MOST_SPOILED = 3
+"""Evaluations to look into because the one before gave NaN or Inf, which may stand for what is not there."""
 
 
 class Judges(NamedTuple):
@@ -78,7 +82,8 @@ class Monitored:
         self._process = os.getpid()
         self._thread = get_ident()
         self._is_turning = self._waits = False
-        self._urgent = False
+        self._hears_reads = self._evaluation_spoiled = self._urgent = False
+        self._spoiled_evaluations = 0
         self._spoiled_in = -1
         self._must_follow = False
         self._stepped_at = self._quiet_at = self._settled_at = 0.0
@@ -124,7 +129,7 @@ class Monitored:
         if losses is not None:
             chapter.hear(losses.known, self._loss_known)
         chapter.hear(signals.train_modes.began, self._mode_switched)
-        self._is_turning = self._must_follow = False
+        self._is_turning = self._must_follow = self._hears_reads = False
         self._begin_step()
 
     def _turn_soon(self, *, before_evaluation: bool = False) -> None:
@@ -198,6 +203,7 @@ class Monitored:
         seconds = CLOCK.perf_counter() - self._stepped_at
         looked = seconds - (chapter.clock.seconds() - self._quiet_at)
         if chapter.settled:
+            self._hear_reads(chapter, hear=False)
             self._allowance.plain_steps(passed, seconds, looked)
             if self._is_due(chapter, course.steps):
                 self._turn_soon()
@@ -233,10 +239,37 @@ class Monitored:
             self._turn_soon()
 
     def _mode_switched(self, call: TrainCall) -> None:
-        """An evaluation is about to begin, which chapters seldom meet by chance."""
+        """An evaluation is about to begin, which chapters seldom meet by chance: one comes for it if it is paid for, and
+        once, whatever that costs, where the evaluation before gave what is not finite."""
         chapter = self._chapter
-        if chapter is not None and chapter.settled and not call.training and self._allowance.is_paid():
+        if chapter is None or not chapter.settled:
+            return
+        self._hear_reads(chapter, hear=not call.training)
+        is_first = self._evaluation_spoiled and self._spoiled_evaluations == 1
+        hurries = self._evaluation_spoiled and self._allowance.may_hurry()
+        if not call.training and (is_first or hurries or self._allowance.is_paid()):
+            self._evaluation_spoiled = False
             self._turn_soon(before_evaluation=True)
+
+    def _hear_reads(self, chapter: Chapter, *, hear: bool) -> None:
+        """Of an evaluation: in each step, optimizers read many numbers."""
+        if hear is not self._hears_reads:
+            self._hears_reads = hear
+            if hear:
+                chapter.hear(chapter.session.signals.value_reads.read, self._value_read)
+            else:
+                chapter.ignore(self._value_read)
+
+    def _value_read(self, tensor: torch.Tensor) -> None:
+        """A bare signal. An accelerator is not waited for."""
+        chapter = self._chapter
+        if chapter is None or self._spoiled_evaluations >= MOST_SPOILED or not is_plain(tensor):
+            return
+        with chapter.session.signals.guard.looking():
+            is_number = tensor.numel() == 1 and not tensor.requires_grad and not is_remote(tensor)
+            if is_number and is_checkable(tensor) and is_spoiled(tensor) and not self._evaluation_spoiled:
+                self._evaluation_spoiled = True
+                self._spoiled_evaluations += 1
 
     def _loss_known(self, loss: KnownLoss) -> None:
         chapter = self._chapter

@@ -239,8 +239,10 @@ class Monitored:
             self._turn_soon()
 
     def _mode_switched(self, call: TrainCall) -> None:
-        """An evaluation is about to begin, which chapters seldom meet by chance: one comes for it if it is paid for, and
-        once, whatever that costs, where the evaluation before gave what is not finite."""
+        """An evaluation is about to begin, which chapters seldom meet by chance.
+
+        One comes for it if it is paid for, and once, whatever that costs, where the one before gave what is not finite.
+        """
         chapter = self._chapter
         if chapter is None or not chapter.settled:
             return

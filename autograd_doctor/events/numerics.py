@@ -60,15 +60,18 @@ class NonFiniteInput(Event, frozen=True):
 class EvaluationSpoiled(Event, frozen=True):
     """What the program read at a line of numbers that it computed of a model without gradients was NaN or Inf.
 
-    born: where the first of them was spoiled. read_at: the line. evaluations: in how many it read any. spoiled: in how
-    many of these one was not finite. lasts: the last of them is one.
+    born: where the first of them was spoiled. read_at: the line. evaluations: in how many it read any, told apart by
+    the backwards before. spoiled: how many of these were: for a forward of its own, or in all that was read. nan: the
+    last that was spoiled gave NaN. lasts: it is the last of all. in_training: backwards came before it, and after.
     """
 
     born: NonFiniteProduced | NonFiniteInput
     read_at: Location | None
     evaluations: int
     spoiled: int
+    nan: bool
     lasts: bool
+    in_training: bool
 
 
 class ArrayWarned(Event, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
@@ -27,31 +27,53 @@ from autograd_doctor.reading.tensor_facts import extent, is_checkable
 from autograd_doctor.signals import Signals
 
 _MOST_LINES = 200
+_MOST_KEPT = 50
+"""Evaluations of a line: what is read on an accelerator is known before so many are over."""
+
+
+@dataclass(eq=False, slots=True)
+class _Evaluation:
+    """What a line has read between two backwards. shared: numbers of one forward, each of a part of it."""
+
+    number: int
+    reads: int = 0
+    shared: bool = False
+    spoiled: int = 0
+    nan: bool = False
+
+    @property
+    def is_spoiled(self) -> bool:
+        """Of parts of one forward, such as groups of samples, some may be empty, and are told apart by the program."""
+        return self.spoiled > 0 and (not self.shared or self.spoiled == self.reads)
 
 
 @dataclass(eq=False, slots=True)
 class _Line:
-    """A line that reads numbers of evaluations, told apart by the backwards that had been before.
+    """A line that reads numbers of evaluations. born: where the first that was spoiled became so.
 
-    born: where the first that was spoiled became so. at: the latest evaluation; ends_well: none of it was spoiled.
-    is_count: what is read there is counted, or is none of the model's, so that NaN may stand for nothing to count.
+    forwards: how many there had been when it last read. is_count: what is read there is counted, or is none of the
+    model's, so that NaN may stand for nothing to count. over, spoiled: evaluations that are not kept any more.
     """
 
     born: NonFiniteProduced | NonFiniteInput | None = None
-    evaluations: int = 0
-    spoiled: int = 0
-    at: int = -1
-    ends_well: bool = True
+    evaluations: list[_Evaluation] = field(default_factory=list)
+    forwards: int = -1
     is_count: bool = False
+    over: int = 0
+    spoiled: int = 0
 
-    def begin(self, evaluation: int) -> None:
-        if evaluation != self.at:
-            self.at, self.ends_well = evaluation, True
-            self.evaluations += 1
-
-    def spoil(self, evaluation: int) -> None:
-        self.spoiled += self.ends_well
-        self.ends_well = self.ends_well and evaluation != self.at
+    def read(self, number: int, forwards: int) -> _Evaluation:
+        """Where to note what is read now."""
+        if not self.evaluations or self.evaluations[-1].number != number:
+            self.evaluations.append(_Evaluation(number))
+        if len(self.evaluations) > _MOST_KEPT:
+            self.over += 1
+            self.spoiled += self.evaluations.pop(0).is_spoiled
+        latest = self.evaluations[-1]
+        latest.reads += 1
+        latest.shared |= self.forwards == forwards
+        self.forwards = forwards
+        return latest
 
 
 class EvaluatedNumbers(Instrument):
@@ -84,6 +106,7 @@ class EvaluatedNumbers(Instrument):
         self._guard = site.signals.guard
         self._operations = site.signals.operations
         self._evaluation = -1
+        self._forwards = 0
         self._lines: dict[Place | None, _Line] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -93,6 +116,7 @@ class EvaluatedNumbers(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         if not began.call.grad_enabled:
             self._evaluation = self._course.backwards
+            self._forwards += 1
 
     def _value_read(self, tensor: torch.Tensor) -> None:
         """A bare signal."""
@@ -103,10 +127,10 @@ class EvaluatedNumbers(Instrument):
                 return
             line = self._line(place())
             if line is not None:
+                evaluation = line.read(self._evaluation, self._forwards)
                 made = self._tensors.get(tensor) if self._detail.closely else None
-                line.begin(self._evaluation)
                 line.is_count |= made is not None and not made.numbers_of
-                known = partial(self._known, line, made, self._evaluation, self._course.steps)
+                known = partial(self._known, line, evaluation, made, self._course.steps)
                 self._late_values.ask(self, [extent(tensor)], known)
 
     def _line(self, where: Place | None) -> _Line | None:
@@ -114,7 +138,9 @@ class EvaluatedNumbers(Instrument):
             return None
         return self._lines.setdefault(where, _Line())
 
-    def _known(self, line: _Line, made: Provenance | None, evaluation: int, step: int, values: Sequence[float]) -> None:
+    def _known(
+        self, line: _Line, evaluation: _Evaluation, made: Provenance | None, step: int, values: Sequence[float]
+    ) -> None:
         if line.is_count or math.isfinite(values[0]):
             return
         if made is not None:
@@ -122,7 +148,8 @@ class EvaluatedNumbers(Instrument):
         origin = made.origin if made is not None else None
         if origin is not None and (origin.deliberate or origin.is_of_spoiled_weights):
             return
-        line.spoil(evaluation)
+        evaluation.spoiled += 1
+        evaluation.nan |= math.isnan(values[0])
         if line.born is None and origin is not None:
             line.born = origin.event(step, "read")  # type: ignore[assignment]
         elif line.born is None and not self._detail.is_only_run:
@@ -130,14 +157,18 @@ class EvaluatedNumbers(Instrument):
 
     def finish(self) -> None:
         for where, line in self._lines.items():
-            if line.born is not None:
+            spoiled = [each for each in line.evaluations if each.is_spoiled]
+            if line.born is not None and spoiled:
+                last = line.evaluations[-1]
                 self.emit(
                     EvaluationSpoiled(
                         step=line.born.step,
                         born=line.born,
                         read_at=locate(where),
-                        evaluations=line.evaluations,
-                        spoiled=line.spoiled,
-                        lasts=not line.ends_well,
+                        evaluations=line.over + len(line.evaluations),
+                        spoiled=line.spoiled + len(spoiled),
+                        nan=spoiled[-1].nan,
+                        lasts=last is spoiled[-1],
+                        in_training=0 < last.number < self._course.backwards,
                     )
                 )

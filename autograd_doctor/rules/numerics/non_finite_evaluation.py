@@ -42,7 +42,7 @@ def _finding(event: EvaluationSpoiled) -> Finding:
         f"{cause.said}; what the program reads of it is not finite in {_how_often(event)}",
         subject=cause.subject,
         location=born.location,
-        severity=None if event.lasts else "info",
+        severity=None if _is_sure(event) else "info",
         help=cause.help,
         evidence={
             "evaluations": event.evaluations,
@@ -56,6 +56,14 @@ def _finding(event: EvaluationSpoiled) -> Finding:
         step_first=born.step + 1,
         step_count=event.spoiled,
     )
+
+
+def _is_sure(event: EvaluationSpoiled) -> bool:
+    """Whether it is NaN to the end, again and again: Inf is a number, which may be meant, nothing need be in a group of
+    samples, and what is tried out once, when training is over, tells the person what it tells."""
+    is_again = event.evaluations > 1 or event.in_training
+    is_empty = any(operand.numel == 0 for operand in getattr(event.born, "operands", ()))
+    return event.lasts and event.nan and is_again and not is_empty
 
 
 def _how_often(event: EvaluationSpoiled) -> str:
@@ -95,19 +103,20 @@ def bad() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    model = nn.Sequential(nn.Embedding(20, 16), nn.Linear(16, 20))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    x, held_out = torch.randn(128, 8), torch.randn(32, 8)
-    label, held_out_label = x[:, :3].argmax(1), held_out[:, :3].argmax(1)
-    lengths = torch.arange(32) % 8
+    token = torch.randint(0, 20, (128, 6))
+    held_out, length = torch.randint(0, 20, (32, 6)), torch.arange(32) % 7
     for epoch in range(4):
         for rows in torch.randperm(128).split(16):
+            scores = model(token[rows]).flatten(0, 1)
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x[rows]), label[rows]).backward()
+            nn.functional.cross_entropy(scores, (token[rows] + 1).flatten() % 20).backward()
             optimizer.step()
         with torch.no_grad():
-            loss = nn.functional.cross_entropy(model(held_out), held_out_label, reduction="none")
-            loss = (loss / lengths).mean()  # <- AD416
+            loss = nn.functional.cross_entropy(model(held_out).mT, (held_out + 1) % 20, reduction="none")
+            loss = loss * (torch.arange(6) < length.unsqueeze(1))
+            loss = (loss.sum(1) / length).mean()  # <- AD416
         print(epoch, loss.item())
 
 
@@ -122,16 +131,18 @@ def bad_data() -> None:
     sensors = [*torch.randn(32, 4)]
     sensors[9] = torch.tensor([0.2, float("nan"), 0.1, -0.4])  # <- AD416
     held_out = torch.utils.data.TensorDataset(torch.stack(sensors))
-    for _ in range(20):
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
-        optimizer.step()
-    model.eval()
-    with torch.inference_mode():
-        total = torch.zeros(())
-        for (batch,) in torch.utils.data.DataLoader(held_out, batch_size=8):
-            total += nn.functional.l1_loss(model(batch), batch.sum(1, keepdim=True))
-    print(f"error {total / 4:.3f}")
+    for _ in range(4):
+        for rows in torch.randperm(64).split(8):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x[rows]), x[rows].sum(1, keepdim=True)).backward()
+            optimizer.step()
+        model.eval()
+        with torch.inference_mode():
+            total = torch.zeros(())
+            for (batch,) in torch.utils.data.DataLoader(held_out, batch_size=8):
+                total += nn.functional.l1_loss(model(batch), batch.sum(1, keepdim=True))
+        model.train()
+        print(f"error {total / 4:.3f}")
 
 
 def good() -> None:
@@ -161,13 +172,14 @@ RULE = Rule(
     severity="warning",
     title="an evaluation gives NaN or Inf",
     observes="A number that the program reads after a forward without gradients, computed of what the model returned, "
-    "is NaN or Inf in the last evaluation, while training is finite; with the operation that made it so, its operands "
-    "and rows, or the data that brought it.",
+    "is NaN to the last evaluation, while training is finite; with the operation that made it so, its operands and "
+    "rows, or the data that brought it.",
     why="One such value spoils the mean over the whole set. NaN is neither better nor worse than any number: the best "
     "checkpoint is never replaced, early stopping never stops, and a plateau is never seen.",
     fix="Keep the operation from values that it has no result for, or repair the sample.",
-    fine="Shares of what is counted, such as the accuracy of a class without a sample, and NaN that `nanmean` leaves "
-    "out. Evaluations that were not finite at first, and are by the end, get an info.",
+    fine="Shares of what is counted, such as the accuracy of a class without a sample; NaN for some of several groups "
+    "of one forward; NaN that `nanmean` leaves out. Inf, what is finite by the end, what is read once when training is "
+    "over, and the mean of nothing get an info.",
     needs=(EvaluationSpoiled, NonFiniteProduced, NonFiniteInput, NonFiniteGradient),
     examine=examine,
     bad=(bad, bad_data),

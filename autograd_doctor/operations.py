@@ -120,9 +120,11 @@ class Loss(NamedTuple):
 CATALOGUE = {
     "binary_cross_entropy": Loss("probabilities", by_element=True),
     "binary_cross_entropy_with_logits": Loss("scores", by_element=True),
+    "cosine_embedding_loss": Loss("values", compares=False),
     "cross_entropy": Loss("scores", over_classes=True),
     "ctc_loss": Loss("log-probabilities"),
     "gaussian_nll_loss": Loss("values", by_element=True, never_negative=False),
+    "hinge_embedding_loss": Loss("values", by_element=True, never_negative=False, compares=False),
     "huber_loss": Loss("values", by_element=True),
     "kl_div": Loss("log-probabilities", by_element=True, never_negative=False),
     "l1_loss": Loss("values", by_element=True),
@@ -166,6 +168,8 @@ BY_DIFFERENCE = REGRESSION | {"sub"}
 DISTANCES = REGRESSION | DIFFERENCES
 """Losses that compare by value, and the differences that those written by hand begin with."""
 COMPARING = _where(compares=True)
+SIGNED = frozenset({"cosine_embedding_loss", "hinge_embedding_loss", "soft_margin_loss"})
+"""Those with labels of -1 and 1."""
 LOSSES = CLASSES | REGRESSION | {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 """Those that most programs have, of any kind."""
 NEVER_NEGATIVE = _where(never_negative=True)

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.operations import ARITHMETIC, LOOK_UPS, PRODUCTS, SCALING
+from autograd_doctor.operations import ARITHMETIC, LOOK_UPS, PRODUCTS, SCALING, SIGNED
 from autograd_doctor.reading.live_values import LiveOp, LiveValue, live_value, look_at, tensor_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -191,7 +191,7 @@ def _lives(value: Value) -> bool:
 
 
 def _look_beside(op: Op) -> None:
-    """At data that scale or shift what learns, and at what picks from a tensor."""
+    """At data that scale or shift what learns, at what picks from a tensor, and at labels that have a sign."""
     is_sum = op.name in _READ_IN_SUMS and len(op.output.shape) < 2
     if op.output.learns and (op.name in ARITHMETIC or is_sum):
         for value in op.plain:
@@ -200,3 +200,6 @@ def _look_beside(op: Op) -> None:
         for value in op.plain[-1:]:
             if value.kind == "int":
                 look_at(value)
+    elif op.name in SIGNED:
+        for value in op.plain[-1:]:
+            look_at(value)

@@ -142,9 +142,16 @@ class _Forked:
         assert _RUNNER in command
         assert start_new_session
         self.returncode: int | None = None
+        begun, begins = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
+            os.setsid()
+            os.close(begins)
             self._run(command[command.index(_RUNNER) :], env, (stdin or 0, stdout or 1, stderr or 2), pass_fds)
+        # `Popen` returns when the process leads its session: a signal to that would reach nobody before.
+        os.close(begins)
+        os.read(begun, 1)
+        os.close(begun)
 
     def poll(self) -> int | None:
         if self.returncode is None:
@@ -165,7 +172,6 @@ class _Forked:
         words: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], kept: Sequence[int]
     ) -> NoReturn:
         """As Python would, from its beginning to its end."""
-        os.setsid()
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor, stream in enumerate(streams):
             os.dup2(nowhere if stream == subprocess.DEVNULL else stream, descriptor)

@@ -25,6 +25,7 @@ from autograd_doctor import cli, config
 from autograd_doctor.command import checking
 from autograd_doctor.command.checking import Judged, Settled
 from autograd_doctor.mistakes import Mistake
+from autograd_doctor.plan import Ranks
 from autograd_doctor.renderers import formats, render_several, wrote
 from autograd_doctor.renderers.json_ import schema
 from autograd_doctor.renderers.markdown import several_within
@@ -525,3 +526,17 @@ def test_reports_on_several_targets_side_by_side(doctor: Doctor) -> None:
     code, out, err = doctor("report", "after.json", "--against", "single.json")
     assert (code, out) == (2, "")
     assert "after.json has reports on several targets, and single.json on one" in err
+
+
+def test_what_a_rank_has_recorded_is_left_although_its_launcher_ends_it(
+    doctor_here: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave = checking.leave
+
+    def ended(folder: Path, trace: bytes, ranks: Ranks) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        leave(folder, trace, ranks)
+
+    monkeypatch.setattr(checking, "leave", ended)
+    code, _, err = doctor_here("check", "--rank-reports", "left", "--seconds", "0", "healthy.py")
+    assert (code, [file.suffix for file in Path("left").iterdir()]) == (0, [".trace"]), err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,9 +127,12 @@ def _examined(settled: Settled) -> Report | None:
 def judge(settled: Settled) -> Judged:
     """The way of every check from the settled target on. Raises `Mistake`."""
     # Once the person has pressed Ctrl-C, nothing more of it spoils the report.
-    with interrupts():
+    with interrupts() as heard:
         put_abandoned_back(settled.request)
-        return _judged(settled.request, settled.loaded, ran(settled))
+        done = ran(settled)
+        # A launcher ends all ranks when one has failed: what this one has recorded is left all the same.
+        with heard.held() if settled.request.rank_reports else nullcontext():
+            return _judged(settled.request, settled.loaded, done)
 
 
 def ran(settled: Settled) -> Ran:

@@ -10,6 +10,7 @@ from autograd_doctor.operations import SIGNED
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.tape import Op, Tape
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.views.tapes import Seen, seen_in_steps
 
 _EFFECTS = {
@@ -18,26 +19,48 @@ _EFFECTS = {
     "soft_margin_loss": "an element labelled 0 adds log 2 whatever the score is, and no gradient",
 }
 
+_PLACES = {"cosine_embedding_loss": 2, "hinge_embedding_loss": 1, "soft_margin_loss": 1}
+"""How many operands come before the labels."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    signed = {op.location for tape in trace.tapes for op in tape.named(*SIGNED) if _has_sign(op)}
     for seen in seen_in_steps(trace, _unsigned, tunables["steps"]):
-        yield _finding(seen)
+        if seen.location not in signed:
+            yield _finding(seen, so_far=not has_ended(trace))
+
+
+def _has_sign(op: Op) -> bool:
+    """Whether some label is below 0."""
+    return any(value.span is not None and value.span[0] < 0 for value in op.plain[-1:])
 
 
 def _unsigned(tape: Tape) -> Iterator[tuple[Location | None, Op]]:
-    """Where there is no label below 0 in all steps, and some are 0."""
+    """Where there is no label below 0 in all steps, some are 0, and nothing else makes up for these: no weight that
+    leaves them out, no other term that pushes, and, between two embeddings, none that stays where it is."""
     for op in tape.named(*SIGNED):
-        if op.output.learns and op.plain and op.plain[-1].span == (0, 1):
+        taught = op.live if op.name == "cosine_embedding_loss" else op.values[:1]
+        has_both = len(taught) == _PLACES[op.name] and all(value.learns for value in taught)
+        if has_both and op.plain and op.plain[-1].span == (0, 1) and _is_all(op, tape):
             yield op.location, op
 
 
-def _finding(seen: Seen[Op]) -> Finding:
+def _is_all(op: Op, tape: Tape) -> bool:
+    """Whether a loss of one number is all that goes backward, but for a factor."""
+    value = op.output
+    while not value.shape and value not in tape.roots and len(value.uses) == 1 and value.uses[0].name in ("div", "mul"):
+        value = value.uses[0].output
+    return not value.shape and tape.roots == (value,)
+
+
+def _finding(seen: Seen[Op], *, so_far: bool) -> Finding:
     name, labels = seen.found.name, seen.found.plain[-1].count
     return RULE.finding(
         f"`{name}` takes labels of -1 and 1, and got 0 and 1: {_EFFECTS[name]}",
         subject=name,
         location=seen.location,
         confidence="medium",
+        so_far=so_far,
         help="give it `2 * label - 1`, or take `binary_cross_entropy_with_logits` where labels are 0 and 1"
         if name == "soft_margin_loss"
         else "give it `2 * label - 1`",
@@ -128,8 +151,9 @@ RULE = Rule(
     why="These losses tell the classes apart by the sign. With 0 in the place of -1 half of the data teaches nothing: "
     "scores are driven up, or embeddings together, until all are alike.",
     fix="Turn 0 and 1 into -1 and 1: `2 * label - 1`.",
-    fine="Labels of -1, 0 and 1, where 0 leaves an element out; labels that are all 1. Losses over ranks are not looked"
-    " at: there a 0 is a tie.",
+    fine="Labels of -1, 0 and 1, where 0 leaves an element out; labels that are all 1; a loss beside others, one that "
+    "is weighted by element, or embeddings of which one stays where it is. A run of which only a part was seen gets an "
+    "info. Losses over ranks are not looked at: there a 0 is a tie.",
     needs=(TapeSealed, TapeSeenAgain),
     examine=examine,
     bad=(bad, bad_classes),

@@ -35,7 +35,7 @@ class Embedder(nn.Module):
 
 def main():
     torch.manual_seed(0)
-    loader = DataLoader(Pairs(480), batch_size=24, shuffle=True)
+    loader = DataLoader(Pairs(160), batch_size=24, shuffle=True)
     embedder = Embedder()
     optimizer = torch.optim.Adam(embedder.parameters(), lr=3e-3)
     criterion = nn.HingeEmbeddingLoss(margin=1.0)

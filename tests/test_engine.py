@@ -280,6 +280,9 @@ def test_what_a_line_does_to_several_objects_of_one_name_is_one_finding() -> Non
     report = judged(training(), finding_rule("AD101", again, first))
     (found,) = report.findings
     assert (found.step_first, found.step_count, found.notes) == (2, 7, ["seen again from step 20 on"])
+    many = ({**again, "step_first": 20 + number // 2} for number in range(16))
+    (found,) = judged(training(), finding_rule("AD101", first, *many)).findings
+    assert (found.step_count, found.notes) == (67, ["seen again from step 20, 21, 22, 23, 24 … on"])
     others = {**again, "subject": "other"}, {**again, "location": at("train.py", 8)}, {**again, "location": None}
     assert len(judged(training(), finding_rule("AD101", first, *others)).findings) == 4
     unplaced = {**first, "location": None}

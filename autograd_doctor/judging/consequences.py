@@ -11,6 +11,8 @@ from autograd_doctor.findings import CONFIDENCES, SEVERITIES, Finding
 
 PROGRAM_CRASHED = "AD599"
 """The rule that reports any crash: a finding that folds it explains the crash, by itself it explains nothing."""
+_MOST_NAMED = 5
+"""Steps in which something was seen again."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +46,26 @@ def cases(findings: Iterable[Finding], folds: Mapping[str, tuple[str, ...]]) -> 
 
 def _without_repeats(findings: Iterable[Finding]) -> list[Finding]:
     """One finding for what was found of several objects that a line makes one after the other under the same name."""
-    met: dict[object, Finding] = {}
+    alike: dict[object, list[Finding]] = {}
     for finding in findings:
         key = (finding.code, finding.subject, finding.location) if finding.location else (finding.code, id(finding))
-        first = met.get(key)
-        met[key] = finding if first is None else _together(first, finding)
-    return list(met.values())
+        alike.setdefault(key, []).append(finding)
+    return [_together(*found) for found in alike.values()]
 
 
-def _together(first: Finding, again: Finding) -> Finding:
+def _together(first: Finding, *again: Finding) -> Finding:
+    if not again:
+        return first
+    steps = sorted({each.step_first for each in again})
+    named = ", ".join(map(str, steps[:_MOST_NAMED])) + (" …" if len(steps) > _MOST_NAMED else "")
+    found = (first, *again)
     return msgspec.structs.replace(
         first,
-        notes=(*first.notes, f"seen again from step {again.step_first} on"),
-        parameters=tuple(sorted({*first.parameters, *again.parameters}))
-        if first.parameters and again.parameters
+        notes=(*first.notes, f"seen again from step {named} on"),
+        parameters=tuple(sorted({parameter for each in found for parameter in each.parameters}))
+        if all(each.parameters for each in found)
         else (),
-        step_count=first.step_count + again.step_count,
+        step_count=sum(each.step_count for each in found),
     )
 
 

@@ -28,7 +28,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         )
         fresh, guessed = _successors(trace, held, stale, strangers)
         if stale and fresh:
-            yield _finding(trace, optimizer, stale, sorted(fresh), len(steps), guessed)
+            yield _finding(trace, optimizer, stale, sorted(fresh), steps, guessed=guessed)
 
 
 def _untaught(step: OptimizerStepped) -> set[int]:
@@ -44,10 +44,12 @@ def _learning_elsewhere(trace: Trace) -> set[int]:
 
 
 def _ran_since(trace: Trace, parameter: int, step: int) -> bool:
-    """Whether a module that was called holds the parameter, or a backward since that step took it in."""
+    """Whether a module that was called with gradients holds the parameter, or a backward since that step took it in."""
     in_use = any(parameter in (event.values or event.reached) for event in trace.of(BackwardRan) if event.step >= step)
-    learned = parameter in trace.connected
-    return in_use or (not learned and any(parameter in module.parameters for module in trace.of(ModuleSeen)))
+    if in_use or parameter in trace.connected:
+        return in_use
+    building = {event.module for event in trace.of(ForwardRan) if event.grad_enabled}
+    return any(parameter in seen.parameters for seen in trace.of(ModuleSeen) if seen.module in building)
 
 
 def _successors(trace: Trace, held: frozenset[int], stale: list[int], strangers: set[int]) -> tuple[set[int], bool]:
@@ -75,11 +77,13 @@ def _predecessors(trace: Trace, parameter: int) -> set[int]:
     return found
 
 
-def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], steps: int, guessed: bool) -> Finding:
+def _finding(
+    trace: Trace, optimizer: int, stale: list[int], fresh: list[int], steps: list[OptimizerStepped], *, guessed: bool
+) -> Finding:
     name = trace.optimizer_name(optimizer)
     where = next((seen.location for seen in trace.of(ModuleSeen) if set(fresh) & set(seen.parameters)), None)
     return RULE.finding(
-        f"`{name}` steps {trace.parameter_names(stale)}, which no module in use holds any more; "
+        f"`{name}` steps {trace.parameter_names(stale)}, which no module in training holds; "
         f"{plural(len(fresh), 'parameter')} that took their place {'gets' if len(fresh) == 1 else 'get'} gradients and "
         f"{'is' if len(fresh) == 1 else 'are'} in no optimizer",
         subject=name,
@@ -90,12 +94,12 @@ def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], s
             "stale": [trace.parameter_name(parameter) for parameter in stale[:20]],
             "number_of_stale_parameters": len(stale),
             "not_optimized": [trace.parameter_name(parameter) for parameter in fresh[:20]],
-            "steps": steps,
+            "steps": len(steps),
         },
         guessed=guessed,
         related=registered(trace, fresh, *_related(where), *_called_from(trace, fresh)),
-        step_first=1,
-        step_count=steps,
+        step_first=steps[0].step + 1,
+        step_count=len(steps),
         parameters=[*stale, *fresh],
     )
 

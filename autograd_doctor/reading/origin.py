@@ -17,7 +17,7 @@ class Origin:
     """The birth of a non-finite value: the operation, or None for a tensor that came in already spoiled.
 
     low_precision: whether the same operation is finite in float32, None if that was not tried. written_at: where the
-    program wrote down the infinities that went in.
+    program wrote down the infinities that went in. has_nan: there is NaN, where nobody has counted what there is.
     """
 
     operation: str | None
@@ -27,11 +27,12 @@ class Origin:
     rows: tuple[int, ...]
     low_precision: bool | None = None
     written_at: Place | None = None
+    has_nan: bool = False
 
     @property
     def deliberate(self) -> bool:
         """An infinity that the program wrote down itself, as masks do."""
-        return self.operation in MASKS and self.output.nan == 0
+        return self.operation in MASKS and self.output.nan == 0 and not self.has_nan
 
     @property
     def is_of_spoiled_weights(self) -> bool:

@@ -103,4 +103,4 @@ def _origin(look: Look, came_in: TensorFacts | None, spoiled: Mapping[int, Origi
     if look.is_mark and before is None:
         return None
     written_at = before.place if before is not None else None
-    return Origin(look.made.operation, look.made.place, look.facts, (), (), look.low_precision, written_at)
+    return Origin(look.made.operation, look.made.place, look.facts, (), (), look.low_precision, written_at, is_nan)

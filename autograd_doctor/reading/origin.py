@@ -32,7 +32,11 @@ class Origin:
     @property
     def deliberate(self) -> bool:
         """An infinity that the program wrote down itself, as masks do."""
-        return self.operation in MASKS and self.output.nan == 0 and not self.has_nan
+        return self.operation in MASKS and not self.holds_nan
+
+    @property
+    def holds_nan(self) -> bool:
+        return self.output.nan > 0 or self.has_nan
 
     @property
     def is_of_spoiled_weights(self) -> bool:

@@ -197,6 +197,7 @@ class Autopsies(Instrument):
     def _unread_known(self, unread: _Unread, values: Sequence[float]) -> None:
         if all(map(math.isfinite, values)):
             return
+        self._nonfinite.settle()
         origins = (made.origin for made in unread.made)
         origin = next((each for each in origins if each is not None), None)
         if origin is not None:

@@ -186,7 +186,7 @@ class NonFinite(Instrument):
         """NaN that the loss leaves out, as it does with targets that it ignores, comes back with the gradient."""
         below = (lineage_of(node) for node in nodes_below(spoiled.node))
         origins = (made.origin for made in below if made is not None and made.origin is not None)
-        origin = next((each for each in origins if each.output.nan and each.operation is not None), None)
+        origin = next((each for each in origins if each.holds_nan and each.operation is not None), None)
         if self._active and origin is not None and (origin.operation, origin.place) not in self._reported:
             self._reported.add((origin.operation, origin.place))
             self.emit(origin.event(spoiled.step, "backward"))

@@ -320,7 +320,7 @@ class OptimizerSteps(Instrument):
             fused=fused,
         )
         if not skipped:
-            self._ledger.stepped(step.with_gradient, step.location)
+            self._ledger.stepped(step.with_gradient, step.location, unscales=fused)
 
     def _tell(self, step: _Step, event: OptimizerStepped, *, fused: bool) -> None:
         """When the norms of the gradients, their scale and the loss are known."""

@@ -176,7 +176,7 @@ class OptimizerStepped(Event, frozen=True):
     at_bound: those of undone that hold no more than two different values, as at the bounds of a projection.
     tried: a forward had met what that step left, as where the program measures what a step would gain.
     rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is
-    known, or were written to in place since.
+    known, or were written to in place since. brought: those of them of which other values are known.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
     given_state: it held one although this was its first step.
     inside: the optimizer that called this one in a step of its own.
@@ -194,6 +194,7 @@ class OptimizerStepped(Event, frozen=True):
     at_bound: list[int] = []
     tried: bool = False
     rewritten: list[int] = []
+    brought: list[int] = []
     skipped: bool = False
     scaled_by: float = 1.0
     in_closure: bool = False

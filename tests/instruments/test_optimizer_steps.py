@@ -218,6 +218,20 @@ def test_values_that_are_neither_the_old_nor_the_new_are_rewritten_only():
             ([], [0]),
             ([], []),
         ]
+        assert [event.brought for event in run.of(OptimizerStepped)] == [[], [], [0], []]
+
+
+def test_what_is_written_with_the_same_values_is_rewritten_and_not_brought():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        write(run, a)
+        step(run, sgd, a, to=2.0)
+        with torch.no_grad():
+            a.clamp_(max=5.0)
+        step(run, sgd, a, to=3.0)
+        event = run.of(OptimizerStepped)[-1]
+        assert (event.rewritten, event.brought) == ([0], [])
 
 
 def test_what_an_unwatched_step_left_is_not_known():

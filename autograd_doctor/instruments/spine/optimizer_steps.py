@@ -64,6 +64,7 @@ class _Step:
     before: dict[int, int] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     rewritten: list[int] = field(default_factory=list)
+    brought: list[int] = field(default_factory=list)
     at_bound: list[int] = field(default_factory=list)
     uses: ComingUses | None = None
     scale: torch.Tensor = field(default_factory=lambda: torch.ones((), device="cpu"))
@@ -208,8 +209,9 @@ class OptimizerSteps(Instrument):
             for number in self._previous.pop(step.optimizer, ()) if is_renewed else ():
                 self._left.pop(number, None)
             step.before = _together(step.looked_at, values, found)
-            step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
-            step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
+            step.brought = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+            written = (n for n in step.before if n in step.written and n not in step.brought)
+            step.rewritten = [*step.brought, *written]
             few = dict(zip((number for number, _ in far), found[len(values.parts) :], strict=True))
             back = [(number, p) for number, p in step.looked_at if self._is_back(step, number)]
             step.at_bound = [number for number, p in back if few.get(number) or (not is_remote(p) and few_values(p))]
@@ -348,6 +350,7 @@ class OptimizerSteps(Instrument):
                     at_bound=step.at_bound,
                     tried=tried,
                     rewritten=step.rewritten,
+                    brought=step.brought,
                     scaled_by=1.0 if fused else scale,
                     loss=loss(),
                 )

@@ -171,6 +171,7 @@ class OptimizerStepped(Event, frozen=True):
     uses: the gradients it found, grouped by history. missing: its parameters that require a gradient and have none.
     frozen: its parameters that do not require one. moved: parameters whose values changed (None: not looked at).
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
+    divided: the program itself has divided them by the scale of a scaler that does not know this optimizer.
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them;
     or that the first forward since met as the one before it had, and that were not put back to what that step left.
     at_bound: those of undone that hold no more than two different values, as at the bounds of a projection.
@@ -197,6 +198,7 @@ class OptimizerStepped(Event, frozen=True):
     brought: list[int] = []
     skipped: bool = False
     scaled_by: float = 1.0
+    divided: bool = False
     in_closure: bool = False
     in_backward: bool = False
     keeps_state: bool = False

@@ -68,6 +68,7 @@ class _Step:
     at_bound: list[int] = field(default_factory=list)
     uses: ComingUses | None = None
     scale: torch.Tensor = field(default_factory=lambda: torch.ones((), device="cpu"))
+    divided: torch.Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.bool, device="cpu"))
     left: set[int] = field(default_factory=set)
     """Parameters whose gradients an optimizer which it called has used: it steps some, and sends or makes the rest
     itself."""
@@ -77,13 +78,13 @@ class _Step:
 
     def parts(self) -> list[torch.Tensor]:
         """What its uses and its scale are put together from."""
-        return [self.scale, *(self.uses.norms.parts if self.uses is not None else ())]
+        return [self.scale, self.divided, *(self.uses.norms.parts if self.uses is not None else ())]
 
-    def put_together(self, values: Sequence[float]) -> tuple[list[GradientUse], float]:
+    def put_together(self, values: Sequence[float]) -> tuple[list[GradientUse], float, bool]:
         """values: of the parts."""
-        scale, *norms = values
+        scale, divided, *norms = values
         uses = self.uses.put_together(norms, scale) if self.uses is not None else []
-        return [use for each in uses if (use := _without(each, self.left)).parameters], scale
+        return [use for each in uses if (use := _without(each, self.left)).parameters], scale, bool(divided)
 
 
 def _without(use: GradientUse, left_out: set[int]) -> GradientUse:
@@ -177,7 +178,7 @@ class OptimizerSteps(Instrument):
         if not step.looked_at:
             step.looked_at = self._looked_at(step.optimizer, numbered)
             self._look_before(step, is_renewed=is_renewed)
-        step.scale = self._loss_scales.at_step(optimizer)
+        step.scale, step.divided = self._loss_scales.at_step(optimizer), self._loss_scales.divided(optimizer)
         step.uses = self._ledger.uses_to_come(step.with_gradient)
 
     def _written_since(self, optimizer: Optimizer) -> set[int]:
@@ -336,7 +337,7 @@ class OptimizerSteps(Instrument):
             self._unmet[step.optimizer] = looked_at
 
         def tell(values: Sequence[Any]) -> None:
-            uses, scale = step.put_together(values[: len(parts)])
+            uses, scale, divided = step.put_together(values[: len(parts)])
             tried = step.optimizer in self._tried
             self._tried.discard(step.optimizer)
             self._untried.discard(step.optimizer)
@@ -352,6 +353,7 @@ class OptimizerSteps(Instrument):
                     rewritten=step.rewritten,
                     brought=step.brought,
                     scaled_by=1.0 if fused else scale,
+                    divided=divided,
                     loss=loss(),
                 )
             )

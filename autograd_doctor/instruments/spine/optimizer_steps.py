@@ -137,6 +137,8 @@ class OptimizerSteps(Instrument):
         self._left: dict[int, int] = {}
         self._latest: tuple[int, dict[int, int], Probe] = (-1, {}, [])
         """Which step was the last one, how often its parameters had been written to after it, and some values."""
+        self._paces: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        """How often a step wrote to each of its parameters: in the last two that came right after another."""
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
 
@@ -184,12 +186,32 @@ class OptimizerSteps(Instrument):
     def _written_since(self, optimizer: Optimizer) -> set[int]:
         """Parameters that the program wrote to in place after the last step, if that was seen: all, if by `.data`."""
         latest, versions, left = self._latest
-        now = self._versions(optimizer) if latest + 1 == self._course.steps else {}
+        missed = self._course.steps - latest - 1
+        if missed and self._optimizers.known(optimizer) not in self._begun:
+            return self._written_beside_steps(optimizer, missed)
+        now = self._versions(optimizer) if not missed else {}
         if now and now.keys() == versions.keys():
             differ = [new != old for new, old in zip(probe(parameters_of(optimizer)), left, strict=False)]
             if differ and all(differ):
                 return set(now)
         return {number for number, version in now.items() if versions.get(number, version) != version}
+
+    def _written_beside_steps(self, optimizer: Optimizer, missed: int) -> set[int]:
+        """Parameters of an optimizer that begins which were written to more or less often than so many steps do that
+        nobody looked at, where each did the same before."""
+        _, versions, _ = self._latest
+        before, pace = self._paces
+        steady = {number for number, times in pace.items() if before.get(number) == times and number in versions}
+        now = self._versions(optimizer)
+        return {n for n in steady & now.keys() if now[n] != versions[n] + missed * pace[n]}
+
+    def _note(self, optimizer: Optimizer) -> None:
+        """What the parameters are when a step has ended."""
+        latest, before, _ = self._latest
+        now = self._versions(optimizer)
+        if latest + 1 == self._course.steps and now.keys() == before.keys():
+            self._paces = self._paces[1], {number: now[number] - before[number] for number in now}
+        self._latest = self._course.steps, now, probe(parameters_of(optimizer))
 
     def _versions(self, optimizer: Optimizer) -> dict[int, int]:
         """How often each of its parameters was written to."""
@@ -298,7 +320,7 @@ class OptimizerSteps(Instrument):
             step.leave_to_others(running.updated_inside)
             self._record(call.optimizer, step, running.skipped)
         self._begun.add(self._optimizers.get(call.optimizer))
-        self._latest = self._course.steps, self._versions(call.optimizer), probe(parameters_of(call.optimizer))
+        self._note(call.optimizer)
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None

@@ -171,12 +171,13 @@ class OptimizerStepped(Event, frozen=True):
     uses: the gradients it found, grouped by history. missing: its parameters that require a gradient and have none.
     frozen: its parameters that do not require one. moved: parameters whose values changed (None: not looked at).
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
+    divided: the program itself has divided them by the scale of a scaler that does not know this optimizer.
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them;
     or that the first forward since met as the one before it had, and that were not put back to what that step left.
     at_bound: those of undone that hold no more than two different values, as at the bounds of a projection.
     tried: a forward had met what that step left, as where the program measures what a step would gain.
     rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is
-    known, or were written to in place since.
+    known, or were written to in place since. brought: those of them of which other values are known.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
     given_state: it held one although this was its first step.
     inside: the optimizer that called this one in a step of its own.
@@ -194,8 +195,10 @@ class OptimizerStepped(Event, frozen=True):
     at_bound: list[int] = []
     tried: bool = False
     rewritten: list[int] = []
+    brought: list[int] = []
     skipped: bool = False
     scaled_by: float = 1.0
+    divided: bool = False
     in_closure: bool = False
     in_backward: bool = False
     keeps_state: bool = False

@@ -219,17 +219,40 @@ def test_a_gradient_that_a_step_removes_is_cleared():
         assert run.of(GradientsCleared) == []
 
 
-def test_what_a_step_does_to_gradients_is_no_change_by_the_program():
+@pytest.mark.parametrize(
+    ("shares", "unscales", "altered"),
+    [((0.5, 0.5), False, True), ((0.5, 0.75), False, False), ((2.0, 2.0), False, False), ((0.5, 0.5), True, False)],
+)
+def test_a_step_that_leaves_the_same_share_of_each_gradient_scales_them(shares, unscales, altered):
+    a, b = weight(), weight()
+    with inventing(Ledger) as run:
+        wrote(run, a, b)
+        found = use(run, a, b)
+        a.grad *= shares[0]
+        b.grad *= shares[1]
+        run.find(Ledger).stepped([(0, a), (1, b)], None, unscales=unscales)
+        assert not found[0].altered
+        wrote(run, a, b)
+        accumulated = run.find(Ledger).accumulated
+        assert (accumulated is None) == altered
+        assert {each.altered for each in use(run, a, b)} == {altered}
+        assert {each.altered for each in stepped(run, a, b)} == {altered}, "until they are cleared"
+        a.grad = b.grad = None
+        wrote(run, a, b)
+        assert not use(run, a)[0].altered
+
+
+def test_what_a_step_adds_to_gradients_is_no_change_by_the_program():
     a = weight()
     with inventing(Ledger) as run:
         wrote(run, a)
         found = use(run, a)
-        a.grad *= 0.5
+        a.grad += 1
         run.find(Ledger).stepped([(0, a)], None)
         assert not found[0].altered
         assert not use(run, a)[0].altered
         wrote(run, a)
-        assert run.find(Ledger).accumulated == Accumulation([0], pytest.approx(0.5))
+        assert run.find(Ledger).accumulated == Accumulation([0], pytest.approx(2.0))
 
 
 def test_gradients_that_another_optimizer_stepped_after_are_foreign():

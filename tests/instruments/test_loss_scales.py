@@ -164,6 +164,90 @@ def test_the_scale_in_parameters_is_that_of_the_optimizers_that_hold_them():
         assert scales.in_parameters([]) == []
 
 
+def anew(parameter: nn.Parameter, share: float) -> None:
+    parameter.grad = parameter.grad * share
+
+
+def backward(run: Invented, *parameters: nn.Parameter, value: float = 8.0) -> None:
+    for parameter in parameters:
+        run.number(parameter)
+    with run.backward(torch.ones(())):
+        for parameter in parameters:
+            parameter.grad = torch.full((2,), value)
+
+
+@pytest.mark.parametrize(
+    ("divide", "left"),
+    [
+        (lambda p: p.grad.div_(8), 1.0),
+        (lambda p: p.grad.data.mul_(1 / 8), 1.0),
+        (lambda p: torch._foreach_div_([p.grad], 8), 1.0),
+        (lambda p: anew(p, 1 / 8), 1.0),
+        (lambda p: p.grad.div_(80), 1.0),
+        (lambda p: p.grad.div_(2), 8.0),
+        (lambda p: None, 8.0),
+    ],
+)
+def test_what_the_program_divides_by_the_scale_holds_it_no_more(divide, left):
+    a, b = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    mine, optimizer = scaler(), sgd(a, b)
+    with inventing(LossScales) as run:
+        scales = run.find(LossScales)
+        run.find(Optimizers).number(optimizer)
+        call(run, mine, "scale")
+        backward(run, a, b)
+        divide(a)
+        number = run.number(a)
+        assert scales.in_parameters([number]) == [left]
+        assert scales.of_optimizer(optimizer) == 8.0, "of one of the two alone"
+        divide(b)
+        assert scales.of_optimizer(optimizer) == left
+        assert scales.divided(optimizer) == (left == 1.0)
+        backward(run, a, b)
+        assert scales.of_optimizer(optimizer) == 8.0
+
+
+def test_where_gradients_overflow_it_is_as_in_the_step_before():
+    a = nn.Parameter(torch.ones(2))
+    mine, optimizer = scaler(), sgd(a)
+    with inventing(LossScales) as run:
+        scales = run.find(LossScales)
+        call(run, mine, "scale")
+        backward(run, a, value=float("inf"))
+        assert scales.of_optimizer(optimizer) == 8.0
+        backward(run, a)
+        a.grad /= 8
+        assert scales.of_optimizer(optimizer) == 1.0
+        backward(run, a, value=float("inf"))
+        assert scales.of_optimizer(optimizer) == 1.0
+
+
+def test_gradients_that_no_backward_wrote_are_the_programs_own():
+    a, copy = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    mine, optimizer = scaler(), sgd(copy)
+    with inventing(LossScales) as run:
+        call(run, mine, "scale")
+        backward(run, a)
+        run.number(copy)
+        assert run.find(LossScales).of_optimizer(optimizer) == 1.0
+
+
+def test_an_optimizer_beside_one_that_the_scaler_steps():
+    a, b = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    mine, shown, other = scaler(), sgd(a), sgd(b)
+    with inventing(LossScales) as run:
+        scales = run.find(LossScales)
+        call(run, mine, "scale")
+        call(run, mine, "step", shown)
+        backward(run, a, b)
+        assert not scales.divided(other)
+        a.grad /= 8
+        b.grad /= 8
+        assert scales.divided(other)
+        assert not scales.divided(shown)
+        assert scales.of_optimizer(shown) == 8.0
+
+
 @pytest.mark.parametrize("name", ["scale", "update"])
 def test_only_unscale_and_step_name_an_optimizer(name):
     mine, optimizer = scaler(), sgd()

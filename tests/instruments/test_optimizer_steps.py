@@ -12,6 +12,7 @@ from autograd_doctor.instruments.spine import optimizer_steps as module
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.scalers import ScalerCall
 from tests.inventing import Invented, inventing
@@ -218,6 +219,20 @@ def test_values_that_are_neither_the_old_nor_the_new_are_rewritten_only():
             ([], [0]),
             ([], []),
         ]
+        assert [event.brought for event in run.of(OptimizerStepped)] == [[], [], [0], []]
+
+
+def test_what_is_written_with_the_same_values_is_rewritten_and_not_brought():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        write(run, a)
+        step(run, sgd, a, to=2.0)
+        with torch.no_grad():
+            a.clamp_(max=5.0)
+        step(run, sgd, a, to=3.0)
+        event = run.of(OptimizerStepped)[-1]
+        assert (event.rewritten, event.brought) == ([0], [])
 
 
 def test_what_an_unwatched_step_left_is_not_known():
@@ -230,6 +245,30 @@ def test_what_an_unwatched_step_left_is_not_known():
         step(run, sgd, a)
         step(run, SGD([a], lr=0.1), a)
         assert run.of(OptimizerStepped)[-1].rewritten == []
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+@pytest.mark.parametrize("steady", [True, False])
+def test_writes_among_steps_that_nobody_looked_at_show_in_the_first_step_of_the_next_optimizer(extra, steady):
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd, following = SGD([a], lr=0.1), SGD([a], lr=0.1)
+        write(run, a)
+        for times in (1, 1, 1 if steady else 2):
+            with run.step(sgd), torch.no_grad():
+                for _ in range(times):
+                    a.sub_(0.5)
+        for _ in range(5):
+            run.attend(Attention.GLANCE)
+            with run.step(sgd), torch.no_grad():
+                a.sub_(0.5)
+        run.attend(Attention.CLOSE)
+        with torch.no_grad():
+            for _ in range(extra):
+                a.zero_()
+        with run.step(following):
+            (begun,) = run.find(OptimizerSteps)._running.values()
+            assert begun.written == ({0} if extra and steady else set())
 
 
 # -------------------------------------------------------------------------------------------------- scaled and skipped

@@ -16,6 +16,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.reading.module_tree import modules_in
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.signals import Signals
 
@@ -23,7 +24,7 @@ from autograd_doctor.signals import Signals
 @dataclass
 class _Average:
     """norms: the names of the batch-norms in it that keep statistics. evaluated: it was, while all of them were in eval
-    mode. renewed: it ran in training mode, as it does to gather statistics of its own.
+    mode. renewed: it, or what it wraps, ran in training mode, as it does to gather statistics of its own.
     """
 
     norms: list[str]
@@ -48,12 +49,16 @@ class AveragedNorms(Instrument):
         self._module_calls = module_calls
         self._register = module_register
         self._averages: dict[int, _Average] = {}
+        self._trained: IdentityTable[None] = IdentityTable()
+        """Roots that ran in training mode: what an average wraps may be called by itself."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
 
     def _root_began(self, began: RootBegan) -> None:
         root = began.call.module
+        if root.training and root not in self._trained:
+            self._trained.put(root, None)
         if not isinstance(root, AveragedModel) or not _is_equal_average(root):
             return
         began.again = True
@@ -62,10 +67,15 @@ class AveragedNorms(Instrument):
         known = self._averages.get(began.module)
         if known is None:
             known = self._averages[began.module] = _Average(list(self._register.names(root, norms)))
-        known.renewed |= root.training
+        known.renewed = known.renewed or root.training or self._ran_in_training(norms)
         if norms and not any(norm.training for norm in norms):
             known.evaluated, known.step, known.where = True, self._course.steps, began.where
             known.averaged = int(root.n_averaged)
+
+    def _ran_in_training(self, norms: list[nn.Module]) -> bool:
+        """Whether all of them were in modules that ran in training mode."""
+        ran = {id(each) for root, _ in self._trained.items() for _, each in modules_in(root)}
+        return bool(norms) and all(id(norm) in ran for norm in norms)
 
     def finish(self) -> None:
         for module, known in self._averages.items():

@@ -46,6 +46,8 @@ _SAME_NORM = 1e-6
 gradient that was scaled or decayed by less than this is still the old one."""
 _MASKING = frozenset({"__setitem__", "_foreach_mul", "index_fill", "index_put", "masked_fill", "mul", "where"})
 """Operations that choose, element by element, what becomes 0. A mask that lets nothing through clears no gradient."""
+_SAME_SHARE = 1e-3
+"""Relative. Gradients of which the same share is left were scaled; those of 16 bits are rounded then."""
 _MOST_RAW_LEAVES = 200
 """Training written with plain tensors has tens of them; more are made anew in every step, and would fill the trace."""
 
@@ -94,9 +96,10 @@ class _Gradient:
 
 @dataclass(eq=False, slots=True)
 class _Norm:
-    """Of a gradient that a step used; None until it is read."""
+    """Of a gradient that a step used; None until it is read. scaled: a step has left a share of the gradient alone."""
 
     value: float | None = None
+    scaled: bool = False
 
 
 class _History(NamedTuple):
@@ -110,13 +113,22 @@ class _History(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A gradient that a step uses. norm: to be filled in. before: that of the step before, if it may be left over."""
+    """A gradient that a step uses. norm: to be filled in. before: that of the step before, if no clearing was seen.
+
+    may_be_left: it is the very gradient of that step, and of which backward it comes was not seen.
+    """
 
     parameter: int
     history: _History
     foreign_step_at: Location | None
     norm: _Norm
     before: _Norm | None
+    may_be_left: bool
+
+    def told(self) -> _History:
+        """Its history, when it is known what the step before did to it."""
+        self.norm.scaled = self.before is not None and self.before.scaled
+        return self.history._replace(altered=self.history.altered or self.norm.scaled)
 
 
 class ComingUses(NamedTuple):
@@ -130,10 +142,11 @@ class ComingUses(NamedTuple):
         grouped: dict[tuple[_History, bool], list[tuple[int, float]]] = {}
         foreign_steps: dict[_History, Location | None] = {}
         for gradient, norm in zip(self.held, self.norms.put_together(values), strict=True):
-            is_left_over = gradient.before is not None and norm == gradient.before.value
+            before, history = gradient.before, gradient.told()
+            is_left_over = gradient.may_be_left and before is not None and norm == before.value
             gradient.norm.value = norm
-            grouped.setdefault((gradient.history, is_left_over), []).append((gradient.parameter, norm / scale))
-            foreign_steps[gradient.history] = gradient.foreign_step_at
+            grouped.setdefault((history, is_left_over), []).append((gradient.parameter, norm / scale))
+            foreign_steps[history] = gradient.foreign_step_at
         return [
             _use(members, history, foreign_steps[history], left_over=left_over)
             for (history, left_over), members in grouped.items()
@@ -375,6 +388,7 @@ class Ledger(Instrument):
         ]
         leftovers: dict[int, torch.Tensor] = {}
         for (number, gradient, entry), norm in zip(held, self._norms_of_used(held), strict=True):
+            entry.altered = entry.altered or (entry.consumed_norm is not None and entry.consumed_norm.scaled)
             is_unseen = not entry.altered and _differs(norm, entry.consumed_norm)
             if is_unseen or (self._versions_tell is None and _value(entry.consumed_norm) is not None):
                 self._versions_tell = not is_unseen
@@ -520,13 +534,18 @@ class Ledger(Instrument):
                 altered=entry.altered,
                 reworked=entry.reworked,
             )
-            old = before if is_old else None
-            found.append(_Held(number, history, entry.foreign_step_at, entry.consumed_norm, old))
+            found.append(_Held(number, history, entry.foreign_step_at, entry.consumed_norm, before, is_old))
         return ComingUses(found, norms_to_come([gradient for _, gradient in held]))
 
-    def stepped(self, parameters: list[tuple[int, torch.Tensor]], location: Location | None) -> None:
-        """Mark the gradients that a step has used, and those that it left to the parameters of other optimizers."""
+    def stepped(
+        self, parameters: list[tuple[int, torch.Tensor]], location: Location | None, *, unscales: bool = False
+    ) -> None:
+        """Mark the gradients that a step has used, and those that it left to the parameters of other optimizers.
+
+        unscales: it divides them by a loss scale.
+        """
         used: set[int] = set()
+        changed: list[tuple[_Norm, _Norm, torch.Tensor]] = []
         mine = set()
         for number, parameter in parameters:
             entry = self._gradients.setdefault(number, _Gradient())
@@ -539,12 +558,33 @@ class Ledger(Instrument):
                 entry.clear()
             else:
                 if _key(gradient) != entry.key:
-                    entry.key, entry.consumed_norm = _key(gradient), None
+                    found, entry.consumed_norm = entry.consumed_norm or _Norm(), _Norm()
+                    entry.key = _key(gradient)
+                    changed.append((found, entry.consumed_norm, gradient))
                 entry.used = entry.key
         for number, entry in self._gradients.items():
             if number not in mine and used.intersection(entry.backwards):
                 entry.foreign = max(i + 1 for i, backward in enumerate(entry.backwards) if backward in used)
                 entry.foreign_step_at = location
+        if changed and not unscales:
+            self._look_for_scaling(changed)
+
+    def _look_for_scaling(self, changed: list[tuple[_Norm, _Norm, torch.Tensor]]) -> None:
+        """Whether a step, or a hook on it, has left the same share of each gradient that it changed.
+
+        So does a decay. An optimizer that adds to gradients, as for weight decay, leaves other shares of each.
+        """
+        coming = norms_to_come([gradient for *_, gradient in changed])
+
+        def known(values: Sequence[float]) -> None:
+            left = coming.put_together(values)
+            shares = [now / found.value for now, (found, *_) in zip(left, changed, strict=True) if found.value]
+            lowest, highest = min(shares, default=0.0), max(shares, default=0.0)
+            is_scaled = 0.0 < highest < 1.0 and highest - lowest <= _SAME_SHARE * highest
+            for found, norm, _ in changed:
+                norm.scaled = is_scaled or found.scaled
+
+        self._late_values.ask(self, coming.parts, known)
 
 
 def _use(

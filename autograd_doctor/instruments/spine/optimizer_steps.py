@@ -64,9 +64,11 @@ class _Step:
     before: dict[int, int] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     rewritten: list[int] = field(default_factory=list)
+    brought: list[int] = field(default_factory=list)
     at_bound: list[int] = field(default_factory=list)
     uses: ComingUses | None = None
     scale: torch.Tensor = field(default_factory=lambda: torch.ones((), device="cpu"))
+    divided: torch.Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.bool, device="cpu"))
     left: set[int] = field(default_factory=set)
     """Parameters whose gradients an optimizer which it called has used: it steps some, and sends or makes the rest
     itself."""
@@ -76,13 +78,13 @@ class _Step:
 
     def parts(self) -> list[torch.Tensor]:
         """What its uses and its scale are put together from."""
-        return [self.scale, *(self.uses.norms.parts if self.uses is not None else ())]
+        return [self.scale, self.divided, *(self.uses.norms.parts if self.uses is not None else ())]
 
-    def put_together(self, values: Sequence[float]) -> tuple[list[GradientUse], float]:
+    def put_together(self, values: Sequence[float]) -> tuple[list[GradientUse], float, bool]:
         """values: of the parts."""
-        scale, *norms = values
+        scale, divided, *norms = values
         uses = self.uses.put_together(norms, scale) if self.uses is not None else []
-        return [use for each in uses if (use := _without(each, self.left)).parameters], scale
+        return [use for each in uses if (use := _without(each, self.left)).parameters], scale, bool(divided)
 
 
 def _without(use: GradientUse, left_out: set[int]) -> GradientUse:
@@ -135,6 +137,8 @@ class OptimizerSteps(Instrument):
         self._left: dict[int, int] = {}
         self._latest: tuple[int, dict[int, int], Probe] = (-1, {}, [])
         """Which step was the last one, how often its parameters had been written to after it, and some values."""
+        self._paces: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        """How often a step wrote to each of its parameters: in the last two that came right after another."""
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
 
@@ -176,18 +180,38 @@ class OptimizerSteps(Instrument):
         if not step.looked_at:
             step.looked_at = self._looked_at(step.optimizer, numbered)
             self._look_before(step, is_renewed=is_renewed)
-        step.scale = self._loss_scales.at_step(optimizer)
+        step.scale, step.divided = self._loss_scales.at_step(optimizer), self._loss_scales.divided(optimizer)
         step.uses = self._ledger.uses_to_come(step.with_gradient)
 
     def _written_since(self, optimizer: Optimizer) -> set[int]:
         """Parameters that the program wrote to in place after the last step, if that was seen: all, if by `.data`."""
         latest, versions, left = self._latest
-        now = self._versions(optimizer) if latest + 1 == self._course.steps else {}
+        missed = self._course.steps - latest - 1
+        if missed and self._optimizers.known(optimizer) not in self._begun:
+            return self._written_beside_steps(optimizer, missed)
+        now = self._versions(optimizer) if not missed else {}
         if now and now.keys() == versions.keys():
             differ = [new != old for new, old in zip(probe(parameters_of(optimizer)), left, strict=False)]
             if differ and all(differ):
                 return set(now)
         return {number for number, version in now.items() if versions.get(number, version) != version}
+
+    def _written_beside_steps(self, optimizer: Optimizer, missed: int) -> set[int]:
+        """Parameters of an optimizer that begins which were written to more or less often than so many steps do that
+        nobody looked at, where each did the same before."""
+        _, versions, _ = self._latest
+        before, pace = self._paces
+        steady = {number for number, times in pace.items() if before.get(number) == times and number in versions}
+        now = self._versions(optimizer)
+        return {n for n in steady & now.keys() if now[n] != versions[n] + missed * pace[n]}
+
+    def _note(self, optimizer: Optimizer) -> None:
+        """What the parameters are when a step has ended."""
+        latest, before, _ = self._latest
+        now = self._versions(optimizer)
+        if latest + 1 == self._course.steps and now.keys() == before.keys():
+            self._paces = self._paces[1], {number: now[number] - before[number] for number in now}
+        self._latest = self._course.steps, now, probe(parameters_of(optimizer))
 
     def _versions(self, optimizer: Optimizer) -> dict[int, int]:
         """How often each of its parameters was written to."""
@@ -208,8 +232,9 @@ class OptimizerSteps(Instrument):
             for number in self._previous.pop(step.optimizer, ()) if is_renewed else ():
                 self._left.pop(number, None)
             step.before = _together(step.looked_at, values, found)
-            step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
-            step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
+            step.brought = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+            written = (n for n in step.before if n in step.written and n not in step.brought)
+            step.rewritten = [*step.brought, *written]
             few = dict(zip((number for number, _ in far), found[len(values.parts) :], strict=True))
             back = [(number, p) for number, p in step.looked_at if self._is_back(step, number)]
             step.at_bound = [number for number, p in back if few.get(number) or (not is_remote(p) and few_values(p))]
@@ -295,7 +320,7 @@ class OptimizerSteps(Instrument):
             step.leave_to_others(running.updated_inside)
             self._record(call.optimizer, step, running.skipped)
         self._begun.add(self._optimizers.get(call.optimizer))
-        self._latest = self._course.steps, self._versions(call.optimizer), probe(parameters_of(call.optimizer))
+        self._note(call.optimizer)
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None
@@ -320,7 +345,7 @@ class OptimizerSteps(Instrument):
             fused=fused,
         )
         if not skipped:
-            self._ledger.stepped(step.with_gradient, step.location)
+            self._ledger.stepped(step.with_gradient, step.location, unscales=fused)
 
     def _tell(self, step: _Step, event: OptimizerStepped, *, fused: bool) -> None:
         """When the norms of the gradients, their scale and the loss are known."""
@@ -334,7 +359,7 @@ class OptimizerSteps(Instrument):
             self._unmet[step.optimizer] = looked_at
 
         def tell(values: Sequence[Any]) -> None:
-            uses, scale = step.put_together(values[: len(parts)])
+            uses, scale, divided = step.put_together(values[: len(parts)])
             tried = step.optimizer in self._tried
             self._tried.discard(step.optimizer)
             self._untried.discard(step.optimizer)
@@ -348,7 +373,9 @@ class OptimizerSteps(Instrument):
                     at_bound=step.at_bound,
                     tried=tried,
                     rewritten=step.rewritten,
+                    brought=step.brought,
                     scaled_by=1.0 if fused else scale,
+                    divided=divided,
                     loss=loss(),
                 )
             )

@@ -116,7 +116,7 @@ RULE = Rule(
     severity="warning",
     title="averaged weights are evaluated with the batch-norm statistics of the last model",
     observes="Calls of `torch.optim.swa_utils.AveragedModel` in eval mode, where it averages equally, leaves buffers "
-    "out, and holds batch-norms; and whether it was ever called in training mode.",
+    "out, and holds batch-norms; and whether it, or the model that it wraps, was ever called in training mode.",
     why="The averaged weights produce other activations than the last model, but its statistics normalise them: the "
     "average can be worse than any of the models in it.",
     fix="Run the training data through it once, with `update_bn`, before it is evaluated or saved.",

@@ -149,7 +149,8 @@ RULE = Rule(
         "65536 is 0.000015: training nearly stands still, or follows the scale as it changes."
     ),
     fix="Call `scaler.unscale_(optimizer)` after the backward and before clipping.",
-    fine="A limit that is multiplied by the scale as well, and a limit so high that it only measures the norm.",
+    fine="A limit that is multiplied by the scale as well, a limit so high that it only measures the norm, and "
+    "gradients that the program itself has divided by the scale, in whichever way.",
     needs=(BackwardRan, GradientsClipped, ScalerUsed),
     examine=examine,
     bad=(bad, bad_unscaled_too_late),

@@ -60,6 +60,17 @@ def _parameters(trace: Trace, optimizer: int, which: list[int]) -> list[int]:
     return [parameter for index in which if index < len(groups) for parameter in groups[index].parameters]
 
 
+def _taught_by_others(trace: Trace, optimizer: int, parameters: list[int]) -> bool:
+    """Whether steps of others move all of these parameters: then they learn all the same."""
+    found: set[int] = set()
+    for step in trace.steps:
+        if step.optimizer != optimizer:
+            found.update(step.moved or ())
+            with_rate = any(step.learning_rates) and step.moved is None
+            found.update(p for use in step.uses if with_rate for p in use.parameters)
+    return bool(parameters) and found.issuperset(parameters)
+
+
 def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
     return [call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer]
 
@@ -110,6 +121,8 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
     total = len(steps[-1].learning_rates)
     which = "" if len(still) == total else f" of {len(still)} of its {total} parameter groups"
     before = rate_before(trace, optimizer, still)
+    if len(still) == total and _taught_by_others(trace, optimizer, parameters):
+        return _beside_others(trace, optimizer, steps, parameters)
     was = f", after up to {before:g} earlier in the run" if before else ""
     return RULE.finding(
         f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {plural(len(steps), 'step')}{was}: "
@@ -121,6 +134,28 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
         so_far=may_learn_later(trace, parameters) or may_be_control(trace, optimizer),
         confidence="medium" if before or _calls(trace, optimizer) or len(still) < total else "high",
         evidence={"steps": len(steps), "groups": len(still)},
+        related=related(("the steps are taken here", steps[0].location)),
+        step_first=ordinal(steps[0]),
+        step_count=len(steps),
+        parameters=parameters,
+    )
+
+
+def _beside_others(trace: Trace, optimizer: int, steps: list[OptimizerStepped], parameters: list[int]) -> Finding:
+    """A hint where it has a state and no schedule: it may be there to keep moments of the gradients."""
+    keeps = steps[-1].keeps_state and not _calls(trace, optimizer)
+    what = "they change nothing but its own state" if keeps else "they change nothing"
+    note = f"if {called(trace, optimizer)} is there to gather moments of the gradients, it is right"
+    return RULE.finding(
+        f"the learning rate of {called(trace, optimizer)} was 0 in all {plural(len(steps), 'step')}: {what}; "
+        f"{trace.parameter_names(parameters)} learn by the steps of others",
+        subject=trace.optimizer_name(optimizer),
+        location=_cause(trace, optimizer) or steps[0].location,
+        help=_advice(bool(_calls(trace, optimizer)), has_ended=False),
+        severity="info" if keeps else "warning",
+        confidence="low" if keeps else "medium",
+        notes=(note,) if keeps else (),
+        evidence={"steps": len(steps), "groups": len(steps[-1].learning_rates)},
         related=related(("the steps are taken here", steps[0].location)),
         step_first=ordinal(steps[0]),
         step_count=len(steps),
@@ -239,7 +274,8 @@ RULE = Rule(
         "a scheduler has hardly stepped within the run, the rate may still rise, and nothing is said. A single group "
         "that is held at 0 beside others that learn is only a warning. A run at rate 0 before or after others of the "
         "same lines is their control; where a loop may still bring these others, it is a warning. Parameters that get "
-        "new values between the steps, as from another rank."
+        "new values between the steps, as from another rank. Where steps of others move the parameters, it is a "
+        "warning, and an `info` if the optimizer has a state and no schedule: it may gather moments of the gradients."
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped),
     examine=examine,

@@ -220,7 +220,8 @@ RULE = Rule(
     fix="Call `optimizer.zero_grad()` once per step, anywhere between the step and the first backward of the next one.",
     fine=(
         "Accumulating over micro-batches, several losses before one step, optimizers that step at different intervals "
-        "on one loss, and gradients that the program scales by itself between steps are told apart and not reported."
+        "on one loss, and gradients that the program scales by itself between steps, or leaves the same share of in "
+        "each step or by a hook on it, are told apart and not reported."
     ),
     needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped),
     examine=examine,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.steps import OptimizerStepped
@@ -12,6 +13,11 @@ from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related, steps_by_optimizer
 
+_SAME = 1e-6
+"""Relative: rates that differ by rounding alone."""
+_AGAIN = 2
+"""Times that a rate is positive again: a wave with a long period gets there once."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
@@ -20,11 +26,33 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             rates = {group: rate for group, rate in enumerate(step.learning_rates) if rate is not None}
             limits = {group: -tunables["of_highest"] * rate for group, rate in highest.items() if rate > 0}
             below = [group for group, rate in rates.items() if group in limits and rate < limits[group]]
+            below = [group for group in below if not _takes_turns(steps, group)]
             if below:
                 worst = min(below, key=rates.__getitem__)
                 yield _finding(trace, step, rates[worst], highest[worst])
                 break
             highest |= {group: max(rate, highest.get(group, 0.0)) for group, rate in rates.items()}
+
+
+def _takes_turns(steps: list[OptimizerStepped], group: int) -> bool:
+    """Whether a group goes as far up the loss as down, again and again: by one size, or one step after the other.
+
+    A schedule that runs past its end comes by each size at other times, and by those around zero once.
+    """
+    known = [(step.step, step.learning_rates[group]) for step in steps if len(step.learning_rates) > group]
+    rates = [(step, rate) for step, rate in known if rate]
+    returns = sum(before < 0 < after for (_, before), (_, after) in pairwise(rates))
+    up, down = ({f"{abs(rate):.6g}" for _, rate in rates if (rate < 0) == is_down} for is_down in (False, True))
+    if returns and len(down) == 1 and down <= up:
+        return True
+    within = [each for each in zip(rates, rates[1:], rates[2:], strict=False) if each[2][0] - each[0][0] == 2]
+    climbs = [(at, before, after) for (_, before), (_, at), (_, after) in within if at < 0]
+    turned = [_is_opposite(at, before) or _is_opposite(at, after) for at, before, after in climbs]
+    return returns >= _AGAIN and len(turned) >= _AGAIN and all(turned)
+
+
+def _is_opposite(one: float, other: float) -> bool:
+    return abs(one + other) <= _SAME * abs(one)
 
 
 def _finding(trace: Trace, step: OptimizerStepped, rate: float, highest: float) -> Finding:
@@ -134,7 +162,8 @@ RULE = Rule(
     why="A step with a negative rate goes up the loss: what was learned is undone again, and torch says nothing, as it "
     "checks the rate only when the optimizer is built.",
     fix="End the schedule at 0 or above: clamp its factor, or give it as many steps as the training takes.",
-    fine="Rates that end at zero up to rounding, and ascent that is asked for from the start, as by `maximize=True`.",
+    fine="Rates that end at zero up to rounding, ascent that is asked for from the start, as by `maximize=True`, and "
+    "steps up and down in turn, of the same size, as in slingshots around a saddle.",
     needs=(OptimizerBuilt, OptimizerStepped, SchedulerStepped),
     examine=examine,
     bad=(bad, bad_by_hand),

@@ -75,10 +75,20 @@ def _renewed_in_each_step(trace: Trace, fewest: float) -> Iterator[list[StateRen
 
 
 def _loses_nothing(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
-    """Whether each optimizer begins with other weights, put in place for a task, client or episode; or with a state."""
+    """Whether each optimizer begins with other weights, put in place for a task, client or episode, or drawn anew, as
+    are factors that were merged; or with a state."""
     lives = steps_by_optimizer(trace)
     first = [lives[build.optimizer][0] for build in builds[1:] if build.optimizer in lives]
-    return all(step.rewritten for step in first) or all(step.given_state for step in first)
+    drawn = {event.optimizer for event in trace.of(WeightsDrawnAnew) if _is_new(trace, event)}
+    others = all(step.rewritten or step.optimizer in drawn for step in first)
+    return others or all(step.given_state for step in first)
+
+
+def _is_new(trace: Trace, event: WeightsDrawnAnew) -> bool:
+    """Whether half of the matrices or more, as one of each two factors, were drawn before the optimizer began."""
+    steps = steps_by_optimizer(trace).get(event.optimizer, [])
+    is_first = not event.keeps_state and bool(steps) and event.step <= steps[0].step
+    return is_first and 2 * len(event.parameters) >= event.of
 
 
 def _numbers(builds: list[OptimizerBuilt]) -> list[int]:
@@ -404,15 +414,16 @@ RULE = Rule(
     fix="Build the optimizer once, before the loop and before its state is loaded, and pass it to the function that "
     "trains.",
     fine=(
-        "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of meta-"
-        "learning or a federated client (over a copy, or over weights put in place for it), handing its state on to "
-        "the next one, and plain gradient descent, which has no state to lose. Optimizers that go down by themselves "
-        "within a step, by a closure that they call several times, where the next one begins higher up: with another "
-        "problem, as of the next time step or of a larger penalty. Where a number in the loss changes with each "
-        "optimizer, it is an `info`. A state that was loaded beside an optimizer of another kind or with other "
-        "settings, as for a stage that tunes. States that are no averages, as the gradient of the last step. Weights "
-        "that are initialised together with the state of their optimizer, or as those of an inner loop; a part of a "
-        "model may begin anew for other tasks, and is an `info`."
+        "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of "
+        "meta-learning or a federated client (over a copy, or over weights put in place for it), over weights drawn "
+        "anew for it, as factors are that were merged, handing its state on to the next one, and plain gradient "
+        "descent, which has no state to lose. Optimizers that go down by themselves within a step, by a closure that "
+        "they call several times, where the next one begins higher up: with another problem, as of the next time "
+        "step or of a larger penalty. Where a number in the loss changes with each optimizer, it is an `info`. A "
+        "state that was loaded beside an optimizer of another kind or with other settings, as for a stage that "
+        "tunes. States that are no averages, as the gradient of the last step. Weights that are initialised together "
+        "with the state of their optimizer, or as those of an inner loop; a part of a model may begin anew for other "
+        "tasks, and is an `info`."
     ),
     needs=(
         *(BackwardRan, BatchDrawn, FactorRenewed, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Set
 from math import prod, sqrt
 from statistics import mean, median
@@ -38,7 +39,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         pushed, stuck, undone = _counts(trace, optimizer, looked, tunables["noise"])
         arriving = _arriving(trace, optimizer)
         repeats = tunables["minimum_repeats"]
-        never = [p for p, count in pushed.items() if count >= repeats and stuck.get(p) == count and p not in arriving]
+        moving = arriving | _brought(looked, repeats)
+        never = [p for p, count in pushed.items() if count >= repeats and stuck.get(p) == count and p not in moving]
         if len(never) < len(pushed):
             later = _moved_later(trace, optimizer)
             never = [p for p in never if p not in later]
@@ -70,6 +72,12 @@ def _arriving(trace: Trace, optimizer: int) -> set[int]:
         if mine[-1].arrived[parameter] >= min(_MOST_MOVED, sqrt(steps) * in_one):
             found.add(parameter)
     return found
+
+
+def _brought(steps: list[OptimizerStepped], repeats: float) -> set[int]:
+    """Parameters that get other values between the steps again and again, as from momenta that the steps move."""
+    times = Counter(parameter for step in steps for parameter in step.brought)
+    return {parameter for parameter, count in times.items() if count >= repeats}
 
 
 def _moved_later(trace: Trace, optimizer: int) -> set[int]:
@@ -367,7 +375,8 @@ RULE = Rule(
         "shown what they are worth, what is put back to a bound, as a multiplier to 0, blocks that have their turn "
         "later, and gradients that are nothing but rounding noise, such as that of a bias in front of a normalisation. "
         "What a step loses may be kept elsewhere and arrive later (Kahan summation, stochastic rounding, a copy in "
-        "float32): then each step moves others."
+        "float32): then each step moves others. Parameters that something else gives other values between the steps, "
+        "again and again, as where a step moves momenta."
     ),
     needs=(
         ForwardRan,

@@ -45,7 +45,7 @@ def _behind_the_scaler(trace: Trace, optimizer: int | None, steps: list[Optimize
         (at.path, at.line): use.scale for use in trace.of(ScalerUsed) if use.call == "scale" and (at := use.location)
     }
     found = []
-    for step in steps:
+    for step in (each for each in steps if not each.divided):
         newest = [trace.backwards.get(use.backwards[-1]) for use in step.uses if has_new(use)]
         lines = [(at.path, at.line) for ran in newest if ran and (at := ran.root.made_at or ran.location)]
         found += [replace(step, scaled_by=scales[line]) for line in lines[:1] if scales.get(line, 1.0) > 1.0]
@@ -262,7 +262,8 @@ RULE = Rule(
         "it. A scaler without `update()` refuses to step again, and never adapts the scale."
     ),
     fix="`scaler.scale(loss).backward()`, `scaler.step(optimizer)`, `scaler.update()`, in this order, each iteration.",
-    fine="Steps that the scaler skips while the scale settles, and steps on gradients that `unscale_` has divided.",
+    fine="Steps that the scaler skips while the scale settles, and steps on gradients that `unscale_` or the program "
+    "itself has divided, in whichever way: they are smaller by the scale, or more, than the backward left them.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed),
     examine=examine,
     bad=(bad, bad_stepped_behind_the_scaler, bad_second_optimizer_steps_by_itself),

@@ -113,13 +113,25 @@ def _by_place(steps: Steps) -> dict[Location | None, Steps]:
 
 
 def _with_new(steps: Steps) -> set[int]:
-    """Identities of the steps that found a gradient which this optimizer, whatever others did, had not used yet."""
+    """Identities of the steps that found a gradient which this optimizer, whatever others did, had not used yet.
+
+    One whose steps move nothing uses nothing up.
+    """
     with_new, used = set(), set[int]()
+    if _moves_nothing(steps):
+        return {id(step) for step in steps if _found_old(step) or any(map(is_handmade, step.uses))}
     for step in steps:
         if any(not used.issuperset(use.backwards) or is_handmade(use) or use.altered for use in step.uses):
             with_new.add(id(step))
         used.update(backward for use in step.uses for backward in use.backwards)
     return with_new
+
+
+def _moves_nothing(steps: Steps) -> bool:
+    """Whether no step moved a parameter that was looked at, found gradients and had a rate: it may move momenta."""
+    looked = [step for step in steps if step.moved is not None and any(any(use.norms) for use in step.uses)]
+    with_rate = [step for step in looked if any(rate != 0 for rate in step.learning_rates)]
+    return bool(with_rate) and not any(step.moved for step in looked)
 
 
 def _retried(trace: Trace, steps: Steps) -> set[int]:
@@ -342,8 +354,8 @@ RULE = Rule(
     fix="Keep the order `zero_grad()`, forward, `backward()`, `step()`, with one step per backward or group of them.",
     fine=(
         "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, trials of a line "
-        "search at several rates or from the same values, and experts or heads that take part in some batches only are "
-        "not reported."
+        "search at several rates or from the same values, experts or heads that take part in some batches only, and "
+        "optimizers whose steps move no parameter, as where they move momenta, are not reported."
     ),
     needs=(
         BackwardRan,

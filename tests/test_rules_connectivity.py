@@ -768,18 +768,52 @@ def test_a_stage_may_begin_with_a_switch_to_eval_mode(happened: list[Event]) -> 
 
 
 @pytest.mark.parametrize(
+    "between",
+    [(SWITCHED, MEASURED, BUILT), (BUILT, SWITCHED, MEASURED), (BUILT,)],
+    ids=["measured before", "measured with the new one", "no switch"],
+)
+@pytest.mark.parametrize(("line", "severity"), [(20, "error"), (30, "warning")])
+def test_a_switch_for_an_evaluation_may_be_meant_for_a_loss_of_its_own(
+    between: tuple[Event, ...], line: int, severity: str
+) -> None:
+    (finding,) = examined(training_in_eval_mode.RULE, new_stage(*between, line=line))
+    assert finding.severity == severity
+    assert finding.confidence == ("medium" if severity == "warning" else "high")
+
+
+@pytest.mark.parametrize(
     "happened",
-    [
-        new_stage(SWITCHED, MEASURED, BUILT),
-        new_stage(BUILT, SWITCHED, MEASURED),
-        new_stage(BUILT),
-        new_stage(SWITCHED, BUILT, evaluated_before=True),
-        new_stage(SWITCHED, anew=False, line=20),
-    ],
-    ids=["measured before", "measured with the new one", "no switch", "as every evaluation does", "no new stage"],
+    [new_stage(SWITCHED, BUILT, evaluated_before=True, line=20), new_stage(SWITCHED, anew=False, line=20)],
+    ids=["as every evaluation does", "no new stage"],
 )
 def test_a_switch_for_an_evaluation_is_not_meant_for_a_new_stage(happened: list[Event]) -> None:
     assert [finding.severity for finding in examined(training_in_eval_mode.RULE, happened)] == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "how", "severity"),
+    [
+        ("ttee", "finished", "error"),
+        ("ttteee", "finished", "warning"),
+        ("ttte", "finished", "error"),
+        ("ttte", "steps", "warning"),
+        ("tttete", "finished", "error"),
+        ("teee", "finished", "error"),
+    ],
+    ids=["back once", "back twice", "the last round", "that goes on", "back in between", "never back"],
+)
+def test_what_went_back_to_train_mode_before_may_mean_to_stay_in_eval_mode(
+    rounds: str, how: str, severity: str
+) -> None:
+    passes = [event for at, mode in enumerate(rounds) for event in one_round(2 * at, mode)]
+    happened = in_order(module(0, ENCODER), passes, steps(2 * len(rounds), {ENCODER: 1.0}), [RunEnded(reason=how)])
+    assert [finding.severity for finding in examined(training_in_eval_mode.RULE, happened)] == [severity]
+
+
+def one_round(step: int, mode: str) -> list[Event]:
+    """Two steps in one mode, and an evaluation."""
+    trained = [forward(number) if mode == "t" else in_eval(number) for number in (step, step + 1)]
+    return [*trained, in_eval(step + 1, grad_enabled=False, builds_graph=False)]
 
 
 def test_training_in_eval_mode_from_the_start_is_a_warning() -> None:

@@ -63,11 +63,13 @@ class SettingIgnored(Event, frozen=True):
 class WritesTakenBack(Event, frozen=True):
     """Parameters that a forward had written to held again, when an optimizer began its step, what they had held before.
 
-    `left` did not. Said when it becomes so.
+    `left` did not; `rescaled` were only made longer or shorter, and their gradient is orthogonal to them. Said when it
+    becomes so.
     """
 
     parameters: list[int]
     left: list[int] = []
+    rescaled: list[int] = []
 
 
 class ForwardsWithoutBackward(Event, frozen=True):

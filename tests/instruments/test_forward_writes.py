@@ -265,3 +265,34 @@ def test_what_a_later_forward_of_the_same_step_finds_is_not_what_was_there_befor
                 model.weight.sub_(1.0)
             run.train(sgd)
         assert [(event.parameters, event.left) for event in run.of(WritesTakenBack)] == [([0], [])]
+
+
+@pytest.mark.parametrize(
+    ("write", "blind", "said"),
+    [
+        (lambda weight: weight.div_(weight.norm(dim=1, keepdim=True)), True, ([], [], [0])),
+        (lambda weight: weight.mul_(3.0), True, ([], [], [0])),
+        (lambda weight: weight.div_(weight.norm(dim=1, keepdim=True)), False, ([], [0], [])),
+        (lambda weight: weight.clamp_(-0.1, 0.1), True, ([], [0], [])),
+    ],
+    ids=["by row", "the whole", "with a loss that heeds it", "bent"],
+)
+def test_a_factor_to_which_the_loss_is_blind(write, blind, said):
+    torch.manual_seed(0)
+    x = torch.randn(8, 4)
+    with inventing(ForwardWrites) as run:
+        model, writes = nn.Linear(4, 3), run.find(ForwardWrites)
+        run.number(model.weight)
+        sgd = SGD([model.weight], lr=0.1)
+        for _ in range(4):
+            writes.begin(model, 0, trains=True)
+            with torch.no_grad():
+                write(model.weight)
+            writes.end(run.steps)
+            sgd.zero_grad()
+            weight = nn.functional.normalize(model.weight, dim=1) if blind else model.weight
+            (x @ weight.T - 1).square().mean().backward()
+            run.train(sgd)
+            with torch.no_grad():
+                model.weight.sub_(model.weight.grad)
+        assert [(event.parameters, event.left, event.rescaled) for event in run.of(WritesTakenBack)] == [said]

@@ -154,6 +154,18 @@ def test_comparisons_that_are_counted() -> None:
     assert pairs(masked) == []
 
 
+def test_labels_compared_with_labels_are_no_metric() -> None:
+    """Whichever pairs of what was there before belong together, nothing was predicted."""
+    names = torch.arange(6).reshape(6, 1)
+
+    def belong(c: torch.Tensor) -> torch.Tensor:
+        return (names == torch.arange(6)).gather(1, c.detach().argsort(0)).float().mean() + c.sum() * 0
+
+    assert pairs(belong) == []
+    (event,) = pairs(lambda c: (c.detach().argsort(0) == torch.arange(6)).float().mean())
+    assert event.backward is None
+
+
 def test_errors_that_are_shown() -> None:
     def shown(c: torch.Tensor) -> torch.Tensor:
         (c.detach() - ROW).abs().mean()

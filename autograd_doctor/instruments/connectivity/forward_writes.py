@@ -21,6 +21,7 @@ from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.optimizer_groups import parameters_of as held_by
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.regions import region_of
+from autograd_doctor.reading.rescaled import is_only_rescaled
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensor_facts import fingerprints, read_together
 from autograd_doctor.reading.without_running import attributes, is_a
@@ -85,7 +86,7 @@ class ForwardWrites(Instrument):
         self._armed: _Armed | None = None
         self._before: dict[int, torch.Tensor] = {}
         self._changes: dict[int, torch.Tensor] = {}
-        self._taken_back: dict[int, bool] = {}
+        self._found: dict[int, tuple[bool, bool]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
@@ -143,19 +144,29 @@ class ForwardWrites(Instrument):
         self._look_at_values(call)
 
     def _look_at_values(self, call: StepCall) -> None:
-        """Of parameters that the last forward wrote to, whether they hold again what they held before it."""
+        """Of parameters that the last forward wrote to, whether they hold again what they held before it, or that by a
+        factor."""
         numbered = ((self._parameters.get(each), each) for each in held_by(call.optimizer))
         known = {number: parameter for number, parameter in numbered if number in self._before}
         before = {number: self._before.pop(number) for number in known}
         changes = {number: self._changes.pop(number) for number in known if number in self._changes}
         numbers = [number for number in changes if known[number].shape == before[number].shape]
         off = [_furthest(known[number], before[number]) <= _BACK * changes[number] for number in numbers]
-        now = dict(zip(numbers, read_together(off), strict=True))
-        news = {n: is_back for n, is_back in now.items() if self._taken_back.get(n) is not is_back}
-        self._taken_back |= news
+        small = [number for number in numbers if known[number].numel() <= _VALUES]
+        scaled = [is_only_rescaled(before[number], known[number]) for number in small]
+        answers = read_together([*off, *scaled])
+        back = {number for number, is_back in zip(numbers, answers, strict=False) if is_back}
+        rescaled = {number for number, is_so in zip(small, answers[len(off) :], strict=True) if is_so} - back
+        now = {number: (number in back, number in rescaled) for number in numbers}
+        news = {number for number, found in now.items() if self._found.get(number) != found}
+        self._found |= now
         if news:
-            back = sorted(n for n, is_back in news.items() if is_back)
-            self.emit(WritesTakenBack(step=self._course.steps, parameters=back, left=sorted(news.keys() - set(back))))
+            left = sorted(news - back - rescaled)
+            self.emit(
+                WritesTakenBack(
+                    step=self._course.steps, parameters=sorted(news & back), left=left, rescaled=sorted(news & rescaled)
+                )
+            )
 
     def _disarm(self) -> None:
         self.unlisten(self._operations.began, self._operation_began)

@@ -20,6 +20,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import CLASSES, PICKS
+from autograd_doctor.reading.first_rows import first_row, order_of
 from autograd_doctor.reading.later import (
     Ahead,
     Shift,
@@ -73,6 +74,7 @@ class _Call:
     kwargs: Any
     began: float
     seconds: float = 0.0
+    made_by: int | None = None
     ahead: tuple[torch.Tensor, int] | None = None
     answer: torch.Tensor | None = None
     masks: bool = False
@@ -145,15 +147,17 @@ class NextTokens(Instrument):
         known = self._calls.get(passed.call.conditions.module)
         if known is not None and not known.seconds:
             known.seconds = CLOCK.thread_time() - known.began
+            known.made_by = order_of(passed.outputs)
 
     def _operation_ended(self, operation: Operation) -> None:
-        target = _target_of(operation) if self._calls and self._course.running is None else None
-        if target is None or target.is_floating_point() or not readable(target):
+        compared = _compared(operation) if self._calls and self._course.running is None else None
+        if compared is None or compared[1].is_floating_point() or not readable(compared[1]):
             return
+        rows, target = compared
         wanted = at_home(target)
         for call in self._calls.values():
             inputs = (call.tokens, *call.others)
-            shifts = [(tokens, shift) for tokens in inputs if (shift := shift_of(tokens, wanted)) is not None]
+            shifts = [(tokens, shift) for tokens in inputs if (shift := _shift_of(tokens, wanted, rows, call.made_by))]
             answer = next((tokens for tokens in inputs if is_answer(tokens, wanted)), None)
             call.answer = call.answer if answer is None else answer.clone()
             if shifts:
@@ -250,17 +254,26 @@ class NextTokens(Instrument):
         )
 
 
-def _target_of(operation: Operation) -> torch.Tensor | None:
-    """That of a loss, or what picks one class of each prediction, as of log-probabilities."""
+def _compared(operation: Operation) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Prediction and target of a loss, or of what picks one class of each prediction, as of log-probabilities."""
     if operation.name not in _PICKS:
-        operands = operands_of(operation.args, operation.kwargs)
-        return operands[1] if operands is not None else None
+        return operands_of(operation.args, operation.kwargs)
     picked = picked_classes(operation.name, operation.args, operation.kwargs)
     source = operation.args[0] if operation.args else None
     if picked is None or source is None or not has_graph(source) or picked[0] != source.dim() - 1:
         return None
     index = picked[1]
-    return index.squeeze(-1) if index.dim() == source.dim() and index.shape[-1] == 1 else None
+    is_column = index.dim() == source.dim() and index.shape[-1] == 1
+    return (source, index.squeeze(-1)) if is_column else (source, index)
+
+
+def _shift_of(tokens: torch.Tensor, target: torch.Tensor, rows: torch.Tensor, made_by: int | None) -> Shift | None:
+    """By how much targets are ahead of the tokens at whose places the predictions stand, if at all."""
+    shift = shift_of(tokens, target)
+    first = first_row(rows, tokens.shape[shift.dim], made_by) if shift is not None and has_graph(rows) else 0
+    if shift is None or first is None or first >= shift.ahead:
+        return None
+    return shift._replace(ahead=shift.ahead - first)
 
 
 def _like(given: list[torch.Tensor], wanted: torch.Tensor | None) -> list[torch.Tensor]:

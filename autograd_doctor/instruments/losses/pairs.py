@@ -161,6 +161,7 @@ class Pairs(Instrument):
         if not across_itself and not self._met_by_accident(operation, *operands):
             return False
         left, right = operands
+        of_model = [self._is_of_model(each) for each in operands]
         pairs = _Pairs(
             operation.name,
             operation.place,
@@ -170,8 +171,7 @@ class Pairs(Instrument):
             left.numel(),
             met=left.requires_grad or right.requires_grad,
             is_error=operation.name in DIFFERENCES or operation.name in BY_ELEMENT,
-            shown=not across_itself
-            and (operation.name in EQUALITIES or self._is_of_model(left) != self._is_of_model(right)),
+            shown=not across_itself and any(of_model) and (operation.name in EQUALITIES or not all(of_model)),
             even=operation.name in ADDING,
             learned=learned,
             is_across_itself=across_itself,

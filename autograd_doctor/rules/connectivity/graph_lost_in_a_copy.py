@@ -170,7 +170,8 @@ RULE = Rule(
     "with tensors that kept their graph, rebuilt so in the same step.",
     why="Numbers have no graph: what is rebuilt from them shifts the loss and trains nothing.",
     fix="Compute with tensors all the way and join them with `torch.stack` or `torch.cat`.",
-    fine="Targets, masks, indices and weights that are made in that way on purpose; what was detached before.",
+    fine="Targets, masks, indices and weights that are made in that way on purpose; what was detached before; "
+    "and a join that holds what kept its graph a second time, as numbers, as with a memory of batches.",
     needs=(BackwardRan, CopyJoined, LossExamined),
     examine=examine,
     bad=(bad, bad_list_of_numbers, bad_joined),

@@ -28,9 +28,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _taken_back(trace: Trace) -> set[int]:
-    """What each forward lends to its parameters, such as their signs, and gives back before the optimizer steps."""
+    """What each forward lends to its parameters, such as their signs, and gives back before the optimizer steps; or
+    gives another length, to which the loss is blind."""
     events = trace.of(WritesTakenBack)
-    return {p for event in events for p in event.parameters} - {p for event in events for p in event.left}
+    kept = {p for event in events for p in (*event.parameters, *event.rescaled)}
+    return kept - {p for event in events for p in event.left}
 
 
 def _finding(trace: Trace, passes: list[ForwardRan], learned: frozenset[int]) -> Finding:
@@ -168,11 +170,12 @@ RULE = Rule(
     why="What the optimizer has learned is overwritten at the next forward pass.",
     fix="Initialise once, in `__init__`; derive masked or scaled weights as new tensors, or with "
     "`torch.nn.utils.parametrize`.",
-    fine="Weight and spectral normalisation, embeddings with a `max_norm`, constraints applied after the step, copies "
-    "that follow an average; and values that are back before the optimizer steps, as in BinaryConnect, where a "
-    "forward works with the signs of its weights; and scales that follow statistics at first, and have a "
-    "gradient only after that. Where what was written does not come back bit for bit (a projection in `forward`) "
-    "it is a warning.",
+    fine="Weight and spectral normalisation, weights that are put back to a length on which the loss does not depend, "
+    "because it is computed of normalised ones (their gradient is orthogonal to them), embeddings with a `max_norm`, "
+    "constraints applied after the step, copies that follow an average; and values that are back before the optimizer "
+    "steps, as in BinaryConnect, where a forward works with the signs of its weights; and scales "
+    "that follow statistics at first, and have a gradient only after that. Where what was written does not come back "
+    "bit for bit (a projection in `forward`) it is a warning.",
     needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped, WritesTakenBack),
     examine=examine,
     bad=(bad,),

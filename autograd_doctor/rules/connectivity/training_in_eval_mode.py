@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator
 
 from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterFrozen
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
+
+_AGAIN = 2
+"""Evaluations after which a program does the same, before that is its habit."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -94,6 +99,40 @@ def _has_a_loss_of_its_own(trace: Trace, first: ForwardRan) -> bool:
     return own is not None and own not in {event.location for event in backwards if event.sequence < first.sequence}
 
 
+def _is_a_stage_of_its_own(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan]) -> bool:
+    """Whether the losses that were trained on in eval mode go backward at lines at which none ever did in train mode.
+
+    A stage that follows an evaluation may leave the mode as it is on purpose, as where dropout would only add noise.
+    """
+    own = {event.sequence for event in resting}
+    at_rest = {_backward_line(trace, event) for event in resting}
+    awake = {_backward_line(trace, event) for event in passes if event.sequence not in own}
+    return bool(awake) and None not in at_rest | awake and not at_rest & awake
+
+
+def _backward_line(trace: Trace, event: ForwardRan) -> Location | None:
+    own = set(trace.module_parameters(event.module))
+    later = (other for other in trace.of(BackwardRan) if other.sequence > event.sequence)
+    return next((other.location for other in later if own.intersection(other.wrote)), None)
+
+
+def _went_back_before(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan]) -> bool:
+    """Whether evaluations were followed by training in train mode, again and again, and from one on no longer.
+
+    What forgets to switch does so at the first evaluation, or at each of its kind: this was a choice of the program.
+    """
+    awake = [event for event in passes if event.sequence < resting[0].sequence]
+    if len(awake) + len(resting) < len(passes):
+        return False
+    return _returns(trace, awake) >= _AGAIN and _returns(trace, resting) >= (_AGAIN if has_ended(trace) else 1)
+
+
+def _returns(trace: Trace, passes: list[ForwardRan]) -> int:
+    """How many of the passes are the first after an evaluation of their module."""
+    evaluated = [event.sequence for event in trace.evaluations if event.module == passes[0].module] if passes else []
+    return len({bisect(evaluated, event.sequence) for event in passes} - {0})
+
+
 def _frozen_with_it(trace: Trace, passes: list[ForwardRan], first: ForwardRan) -> bool:
     """Whether parameters of the module were frozen between its last pass in train mode and this one in eval mode.
 
@@ -111,6 +150,7 @@ def _finding(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan]) 
     steps = len({event.step for event in passes})
     staged = _frozen_with_it(trace, passes, first)
     switched = _switched_by_evaluation(trace, first) and not staged
+    doubt = _doubt(trace, resting, passes, staged=staged, switched=switched)
     set_at = first.mode_set_at or _last_switch(trace, first)
     count = len({event.step for event in resting})
     names = ", ".join(f"`{part}`" for part in first.in_eval[:3])
@@ -119,20 +159,26 @@ def _finding(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan]) 
         subject=name,
         location=(set_at.location if isinstance(set_at, ModeSet) else set_at) or first.location,
         help="call `train()` on it before training, and again after every evaluation",
-        severity="info" if staged else None if switched else "warning",
-        confidence="high" if switched else "medium",
+        severity="info" if staged else "warning" if doubt else None,
+        confidence="medium" if doubt else "high",
         evidence={"in_eval_mode": list(first.in_eval[:20]), "steps_in_eval_mode": count, "training_steps": steps},
         related=(Related("this forward pass was trained on", first.location),) if first.location else (),
-        notes=() if switched else (_doubt(staged=staged),),
+        notes=(doubt,) if doubt else (),
         step_first=first.step + 1,
         step_count=count,
     )
 
 
-def _doubt(*, staged: bool) -> str:
+def _doubt(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan], *, staged: bool, switched: bool) -> str:
     if staged:
         return "parameters of it were frozen together with this switch: both may be meant for a new stage"
-    return "it never trained in train mode: this may be meant, to keep normalisation as it was learned"
+    if not switched:
+        return "it never trained in train mode: this may be meant, to keep normalisation as it was learned"
+    if _is_a_stage_of_its_own(trace, resting, passes):
+        return "what trained in train mode goes backward at another line: this may be meant for a stage of its own"
+    if _went_back_before(trace, resting, passes):
+        return "it went back to train mode after evaluations before: this may be meant, to keep normalisation as it is"
+    return ""
 
 
 def _last_switch(trace: Trace, event: ForwardRan) -> ModeSet | None:
@@ -244,7 +290,9 @@ RULE = Rule(
     fix="Call `model.train()` at the start of every training phase.",
     fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A stage with an "
     "optimizer or a loss of its own that begins with a switch to eval mode, and with no evaluation. A model that never "
-    "was in train mode and was not evaluated before is a warning.",
+    "was in train mode and was not evaluated before is a warning. So is a stage of which the loss goes backward at a "
+    "line of its own, in eval mode from its first step to its last, and a training that went back to train mode after "
+    "several evaluations, and after several later ones to the end no longer.",
     needs=(ForwardRan, ParameterFrozen, BackwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_first_measured),

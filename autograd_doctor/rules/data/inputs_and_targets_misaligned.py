@@ -269,13 +269,15 @@ RULE = Rule(
     "in a loss. Or batches of two loaders, of which one draws at random, meet as inputs and targets, and hold other "
     "samples. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
     "while the other is as it was. And how many positions further along the targets of a loss are than the tokens "
-    "that the model took in. And whether the fields of a batch that a collate function returns are in the same order. "
+    "at whose places the predictions stand in the output of the model that took them in. And whether the fields of a "
+    "batch that a collate function returns are in the same order. "
     "And whether samples that come again still have the label that they had, and whether pictures and their targets "
     "were turned over in the same way since.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",
     fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices. "
+    "Predictions of which the first were left out like their targets, and such as were moved in another way. "
     "Two views of one picture, targets that are the same for all, and pictures that no loss compares. "
     "Labels that change from the start, that are assigned anew once, or that a model gave. A batch that holds the "
     "order of its rows, and predictions that are sorted. Null models, which learn from permuted targets beside the "

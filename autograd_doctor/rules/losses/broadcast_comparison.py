@@ -139,13 +139,14 @@ RULE = Rule(
     severity="warning",
     title="a metric compares every prediction with every label",
     observes="`==` or `!=` between two tensors of as many values and different numbers of dimensions, such as (N, 1) "
-    "and (N,), the N×N outcomes of which were summed or averaged; without gradients, also a difference or a loss "
-    "function between what a model made and what it did not make.",
+    "and (N,), of which a model made at least one, the N×N outcomes of which were summed or averaged; without "
+    "gradients, also a difference or a loss function between what a model made and what it did not make.",
     why="The count can be N times too large, and the mean tells how often any prediction is like any label: the "
     "metric says nothing about the model, and may choose a checkpoint or stop the training all the same.",
     fix="Give both the same shape: `prediction.squeeze(1) == labels`.",
-    fine="Masks of pairs: a tensor compared with itself, or with a dimension that was put in on the spot, and "
-    "comparisons that choose among as many other values, however many they are.",
+    fine="What no model made, as the numbers of samples that belong together. Masks of pairs: a tensor compared with "
+    "itself, or with a dimension that was put in on the spot, and comparisons that choose among as many other values, "
+    "however many they are.",
     needs=(PairsChose, PairsReduced),
     examine=examine,
     bad=(bad, bad_validation, bad_error),

@@ -9,13 +9,19 @@ from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding
+from autograd_doctor.operations import UPLOADS, VIEWS
 from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.tape import Op, behind, source_of
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.views.losses import elsewhere, faulty_losses, named
 from autograd_doctor.wording import shape, value_range
 
+_KEEP = VIEWS | UPLOADS | {"contiguous", "detach", "double", "float"}
+"""Operations that give the values of a target another form."""
+_OPERANDS = 2
 _LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
@@ -25,8 +31,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _of_target(events)
     for events in faulty_losses(trace, "cross_entropy", where=lambda event: _has_negative_weights(event, slack)):
         yield _of_target(events)
+    rebuilt = {op.location for tape in trace.tapes for op in tape.named("cross_entropy") if _is_rebuilt(op)}
     for events in faulty_losses(trace, "cross_entropy", where=_has_several_labels):
-        yield _several(events)
+        yield _several(events, is_rebuilt=events[0].location in rebuilt)
     crash = died_of(trace, "not_a_probability")
     refused = _refused_operand(crash) if crash is not None else None
     if crash is not None and refused is not None:
@@ -69,6 +76,15 @@ def _has_several_labels(event: LossComputed) -> bool:
     )
 
 
+def _is_rebuilt(loss: Op) -> bool:
+    """Whether the prediction was made of the target, as that of an autoencoder is."""
+    given = loss.values
+    if len(given) < _OPERANDS:
+        return False
+    target = source_of(given[1], _KEEP)
+    return any(target in op.values for op in behind(given[:1], live=False))
+
+
 def _are_equal(one: list[float], other: list[float]) -> bool:
     return all(abs(a - b) <= 1e-3 * max(1.0, abs(a)) for a, b in zip(one, other, strict=True))
 
@@ -95,7 +111,7 @@ def _of_target(events: list[LossComputed]) -> Finding:
     )
 
 
-def _several(events: list[LossComputed]) -> Finding:
+def _several(events: list[LossComputed], *, is_rebuilt: bool) -> Finding:
     first = events[0]
     target, sizes = first.target, first.prediction.facts.shape
     most = f"{target.sums[1]:.0f} ones"
@@ -112,10 +128,13 @@ def _several(events: list[LossComputed]) -> Finding:
         f"`{first.operation}` {effect}",
         subject=target.facts.name,
         location=first.location,
-        severity="warning",
+        severity="info" if is_rebuilt else "warning",
         confidence="medium",
         help=help,
         evidence={"scores": shape(sizes), "most_ones": target.sums[1], "losses": len(events)},
+        notes=("the model was given the target: this may be meant, as the likelihood of draws from one distribution",)
+        if is_rebuilt
+        else (),
         related=elsewhere("the target comes from here", target.facts.made_at, first.location),
         step_first=first.step + 1,
         step_count=len(events),
@@ -267,8 +286,9 @@ RULE = Rule(
     "to the extremes. Labels of -1 and 1, classes 0 to 9 and pixels up to 255 do that without a word from torch.",
     fix="Map labels to 0 and 1 and divide pixels by 255. Take the sigmoid of scores, or use the loss with logits.",
     fine="Smoothed and noisy labels a little beyond 0 and 1, as for discriminators, and labels that stand for none and "
-    "are weighted or left out before the mean. Advantages of the actions that were taken.",
-    needs=(BackwardRan, LossComputed, OperationFailed, ProgramRaised),
+    "are weighted or left out before the mean. Advantages of the actions that were taken. Several ones in a row that "
+    "the prediction was made of are an `info`: so is the likelihood of all that somebody chose, in an autoencoder.",
+    needs=(BackwardRan, LossComputed, OperationFailed, ProgramRaised, TapeSealed),
     examine=examine,
     bad=(bad, bad_scores, bad_scores_of_a_teacher),
     good=(good, good_policy, good_shared_rows),

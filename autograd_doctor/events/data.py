@@ -544,7 +544,8 @@ class StateLoaded(Event, frozen=True):
     module: the number of what it was loaded into, among such modules. keys, elements: of the module; loaded: those of
     them that the state gave a value to; given: what the state held. renamed: how keys of the state would have to begin,
     or not to begin, for so many of them to fit (`fitting`); nested_in: the entry of the state that holds such keys.
-    alike: how many of the missing have the shape of one that was unexpected.
+    alike: how many of the missing have the shape of one that was unexpected. looked_at: the program goes on with what
+    `load_state_dict` returned, which names them all.
     """
 
     module: int
@@ -565,6 +566,7 @@ class StateLoaded(Event, frozen=True):
     fitting: int = 0
     nested_in: str = ""
     alike: int = 0
+    looked_at: bool = False
 
 
 class StatisticsLeft(Event, frozen=True):

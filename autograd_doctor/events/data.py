@@ -211,7 +211,9 @@ class StoredDataChanged(Event, frozen=True):
     location: the line that did, if it was `seen`, else the one that reads. samples: how many were changed so far;
     again: those of them that another reading changed once more. index, times: one of them; size_before, size: the mean
     of its absolute values at first and after its latest reading. assigned: the line says that it puts something there.
-    asked: a module with parameters was called in such a reading.
+    asked: a module with parameters was called in such a reading. shuffled: all that readings did was to put the parts
+    of samples, as the points of a cloud, in orders that differ. in_series: what they gave out are several values of the
+    shape of what is stored, one after the other.
     """
 
     dataset: str
@@ -226,6 +228,8 @@ class StoredDataChanged(Event, frozen=True):
     size: float
     assigned: bool = False
     asked: bool = False
+    shuffled: bool = False
+    in_series: bool = False
 
 
 class GivenRowsChanged(Event, frozen=True):

@@ -260,7 +260,8 @@ class RowsCompared(Event, frozen=True):
     was evaluated on them. again: how many of them are among others that the same line evaluated before. alike: the
     share of the samples of a first pass over training data that equal one before them. teaches: what it returned here
     flowed into a root of a backward, as targets of another model do. passed_on: samples that the module had been
-    evaluated on came among those of training later, when training had gone through all of its own.
+    evaluated on came among those of training later, when training had gone through all of its own. unlabelled: how many
+    of the shared ones were trained on without a target: what the module returned for them met no data.
     """
 
     module: int
@@ -279,6 +280,7 @@ class RowsCompared(Event, frozen=True):
     teaches: bool = False
     passed_on: bool = False
     split_at: Location | None = None
+    unlabelled: int = 0
 
 
 class InputsAlike(Event, frozen=True):

@@ -8,6 +8,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut, GradientNormsMeasured, OptimizerStepped, Zeroing
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.operations import CLASSES
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.siblings import backwards_of_siblings
@@ -90,10 +91,11 @@ def _first_zeroings(trace: Trace) -> Iterator[tuple[Zeroing, BackwardRan]]:
 
 
 def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backward: BackwardRan | None) -> Finding:
-    """Certain where the operation was seen. A term weighted with 0 beside a loss that trains may be switched off."""
+    """Certain where the operation was seen. Beside a loss that trains, a term weighted with 0 may be switched off, and
+    one over classes that passes nothing on may have targets in other steps."""
     steps = max(len(trace.gradient_norms[parameter]) for parameter in parameters)
-    scales = zeroing is not None and zeroing.operation in _SCALES
-    beside = scales and backward is not None and _others_learn(trace, backward, parameters)
+    may_rest = zeroing is not None and zeroing.operation in _SCALES | CLASSES
+    beside = may_rest and backward is not None and _others_learn(trace, backward, parameters)
     holder = next((o for o, held in trace.optimizer_parameters.items() if held.intersection(parameters)), None)
     built = trace.optimizers.get(holder) if holder is not None else None
     location = zeroing.location if zeroing else None

@@ -599,6 +599,21 @@ class TermWeightTurned(Event, frozen=True):
     last: float
 
 
+class TermWeightGrew(Event, frozen=True):
+    """The plain number that a summand of a loss is weighed with, which is never below zero, grew and never fell.
+
+    computed_at: what made the summand. backward_at: where the loss went backward. first, last: weights without signs.
+    size_first, size_last: of the summand before it is weighed, None where that was not seen as one number.
+    """
+
+    computed_at: Location | None
+    backward_at: Location | None
+    first: float
+    last: float
+    size_first: float | None = None
+    size_last: float | None = None
+
+
 class ObjectiveMinimised(Event, frozen=True):
     """A loss holds the lower of a ratio times data and the same of a ratio that is kept near 1, and goes down with it.
 

@@ -371,7 +371,8 @@ class BatchLeakJudged(Event, frozen=True):
     the inner module. shape, output: of the first input and of the first output of the module. tokens: the first
     input holds whole numbers. inputs: how many tensors it takes. related: another one of them has a value for each
     pair of samples, or an order of them. collated: a loader put the samples of a batch one after the other along the
-    first axis. varied: it was called with other values later on. called_at: where it was called.
+    first axis. varied: it was called with other values later on. called_at: where it was called. pairs: the operation
+    was given the samples along the first axis and along the second, as for the forces between them.
     """
 
     module: int
@@ -392,6 +393,7 @@ class BatchLeakJudged(Event, frozen=True):
     related: bool = False
     collated: bool = False
     varied: bool = False
+    pairs: bool = False
     called_at: Location | None = None
 
 

@@ -446,8 +446,11 @@ class SampleOverlap(Instrument):
         if self._learning is not None and self._learning[0] is call:
             caller, self._learning = self._learning[1], None
             with self._guard.looking():
-                for tensor in tensors_in([call.output], EVERYTHING):
+                outputs = tensors_in([call.output], EVERYTHING)
+                for tensor in outputs:
                     self._predicted.put(tensor, frozenset([caller]))
+                if _may_have_compared(call, outputs):
+                    self._met_data.add(caller)
         if self._asked is None or self._asked[0] is not call:
             return
         line, self._asked = self._asked[1], None
@@ -578,6 +581,11 @@ class SampleOverlap(Instrument):
                 alike=training.again / training.drawn if training.drawn else 0.0,
             )
         )
+
+
+def _may_have_compared(call: ModuleCall, outputs: Sequence[torch.Tensor]) -> bool:
+    """Whether a module may have been given targets as well, or have computed a loss."""
+    return len(tensors_in([call.args, call.kwargs], EVERYTHING)) > 1 or any(each.numel() == 1 for each in outputs)
 
 
 def _one_value(data: torch.Tensor) -> float | None:

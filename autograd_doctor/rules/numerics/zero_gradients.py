@@ -278,8 +278,9 @@ RULE = Rule(
     fine="Biases whose effect cancels mathematically (before a normalisation, in a difference of scores), rows of an "
     "embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. If "
     "the same lines pass on gradients in another model, before or after, this model is a control, such as one "
-    "component compared with several. If only vectors and scalars have no gradient, nothing is reported: they cannot "
-    "be distinguished from such biases.",
+    "component compared with several. A loss over classes that passes nothing on in the steps that were looked at may "
+    "have targets in others: beside terms that learn, it is a warning. If only vectors and scalars have no gradient, "
+    "nothing is reported: they cannot be distinguished from such biases.",
     needs=(BackwardRan, GradientNormsMeasured, OptimizerBuilt, OptimizerStepped, RunEnded),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),

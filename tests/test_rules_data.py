@@ -27,6 +27,7 @@ from autograd_doctor.events.data import (
     StoredDataChanged,
 )
 from autograd_doctor.events.losses import LossSignSeen
+from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import Finding
@@ -199,7 +200,9 @@ def test_targets_of_one_class() -> None:
     assert [each.severity for each in (whole, begun)] == ["error", "warning"]
     assert "the first of 4,000 that are read in order" in begun.message
     assert examined(rule, targets_seen(source="")) == []
-    assert examined(rule, targets_seen(elements=20)) == []
+    assert examined(rule, targets_seen(elements=20, classes={0: 20})) == []
+    assert examined(rule, targets_seen(classes={0: 20})) == [], "all others are ignored"
+    assert examined(rule, targets_seen(all_ignored=9)) == [], "the one batch that has any"
     assert examined(rule, targets_seen(), targets_seen(location=at(13), classes={1: 400})) == []
     assert len(examined(rule, targets_seen(), targets_seen(location=at(13), classes={1: 400}, logits=9))) == 2
 
@@ -391,6 +394,20 @@ def test_batches_without_a_target_now_and_then() -> None:
     assert finding.severity == "warning"
 
 
+def test_a_term_with_few_targets_beside_others_that_learn() -> None:
+    rule = all_targets_ignored.RULE
+    learned = {"location": at(20), "first": 0, "backwards": 10, "opening": 4.0, "last": 2.0, "high": 4.0}
+    others, nothing = (LossesFollowed(**{**learned, "low": low}) for low in (2.0, 0.0))
+    seldom = targets_seen(all_ignored=9, summed=True)
+    assert [each.severity for each in examined(rule, seldom, others)] == ["info"]
+    assert [each.severity for each in examined(rule, targets_seen(all_ignored=10, summed=True), others)] == ["warning"]
+    assert [each.severity for each in examined(rule, seldom, nothing)] == ["error"]
+    assert [each.severity for each in examined(rule, targets_seen(all_ignored=9), others)] == ["error"]
+    mask = MaskedOut(location=at(4), name="", shape=[8], empty=9, steps=10)
+    assert [each.severity for each in examined(rule, mask, others)] == ["info"]
+    assert [each.severity for each in examined(rule, mask, nothing)] == ["error"]
+
+
 def compared(**more: Any) -> RowsCompared:
     facts = {"module": 0, "location": at(30), "loader": "val", "own_loader": True, "evaluated": 40, "trained": 200}
     return RowsCompared(**{**facts, "shared": 20, "complete": True, "tells_apart": True, **more})
@@ -401,6 +418,8 @@ def test_what_is_shared_with_training() -> None:
     (part,) = examined(rule, compared())
     (all_of_it,) = examined(rule, compared(shared=40))
     assert [each.confidence for each in (part, all_of_it)] == ["high", "medium"]
+    (without_targets,) = examined(rule, compared(unlabelled=20))
+    assert (without_targets.severity, part.severity) == ("info", rule.severity)
     assert examined(rule, compared(complete=False)) == []
     assert examined(rule, compared(tells_apart=False)) == []
     assert examined(rule, compared(passed_on=True)) == []

@@ -11,6 +11,7 @@ from traces import at, backward, built, clipped, examined, seen, stepped, update
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.losses import TermWeightGrew
 from autograd_doctor.events.numerics import CarriedValueMeasured, GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.events.subjects import ParameterGroup
 from autograd_doctor.rules.numerics import gradient_spike, loss_diverges, update_ratio_extreme
@@ -77,6 +78,27 @@ def test_how_far_a_loss_rises_and_what_the_weights_do_decide(
     end: float, ratio: float, weights: float, told: int
 ) -> None:
     assert len(examined(loss_diverges.RULE, diverged(1.0, end, end, ratio=ratio, weights=weights))) == told
+
+
+def weighed(by: float, *, size: float = 0.5, line: int = 20) -> TermWeightGrew:
+    return TermWeightGrew(at(18), at(line), first=0.1, last=0.1 * by, size_first=1.0, size_last=size)
+
+
+@pytest.mark.parametrize(
+    ("event", "late", "told"),
+    [
+        (weighed(1e6), 0.02, 0),
+        (weighed(1e4), 0.02, 1),
+        (weighed(1e6), 0.4, 1),
+        (weighed(1e6, size=2.0), 0.02, 1),
+        (weighed(1e6, line=21), 0.02, 1),
+        (structs.replace(weighed(1e6), size_last=None), 0.02, 1),
+    ],
+    ids=["a penalty", "less than the loss", "large steps", "the term grows", "of another loss", "not seen"],
+)
+def test_a_loss_of_which_a_term_is_weighed_more_and_more(event: TermWeightGrew, late: float, told: int) -> None:
+    steps = [updated(step, {0: late}) for step in range(10, 16)]
+    assert len(examined(loss_diverges.RULE, diverged(1.0, 5e5, 5e5, ratio=0.5), steps, event)) == told
 
 
 def test_a_loss_that_feeds_on_its_own_growth_is_told_where_it_was_made() -> None:

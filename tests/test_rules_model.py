@@ -193,6 +193,8 @@ def leaking(operation: str, **more: Any) -> BatchLeakJudged:
         (leaking("softmax", **TABLE), "error", "high"),
         (leaking("sub", **TABLE), "warning", "medium"),
         (leaking("sub", **TABLE, collated=True), "error", "medium"),
+        (leaking("sub", **TABLE, pairs=True), "info", "medium"),
+        (leaking("sub", **TABLE, collated=True, pairs=True), "warning", "medium"),
         (leaking("div", shape=[16, 3, 8, 8], output=[16, 3, 8, 8], axes=4), "error", "medium"),
         (leaking("view", **SEQUENCES), "warning", "medium"),
         (leaking("matmul", **TABLE, collated=True), "info", "medium"),

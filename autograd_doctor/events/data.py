@@ -211,7 +211,9 @@ class StoredDataChanged(Event, frozen=True):
     location: the line that did, if it was `seen`, else the one that reads. samples: how many were changed so far;
     again: those of them that another reading changed once more. index, times: one of them; size_before, size: the mean
     of its absolute values at first and after its latest reading. assigned: the line says that it puts something there.
-    asked: a module with parameters was called in such a reading.
+    asked: a module with parameters was called in such a reading. shuffled: all that readings did was to put the parts
+    of samples, as the points of a cloud, in orders that differ. in_series: what they gave out are several values of the
+    shape of what is stored, one after the other.
     """
 
     dataset: str
@@ -226,6 +228,8 @@ class StoredDataChanged(Event, frozen=True):
     size: float
     assigned: bool = False
     asked: bool = False
+    shuffled: bool = False
+    in_series: bool = False
 
 
 class GivenRowsChanged(Event, frozen=True):
@@ -256,7 +260,8 @@ class RowsCompared(Event, frozen=True):
     was evaluated on them. again: how many of them are among others that the same line evaluated before. alike: the
     share of the samples of a first pass over training data that equal one before them. teaches: what it returned here
     flowed into a root of a backward, as targets of another model do. passed_on: samples that the module had been
-    evaluated on came among those of training later, when training had gone through all of its own.
+    evaluated on came among those of training later, when training had gone through all of its own. unlabelled: how many
+    of the shared ones were trained on without a target: what the module returned for them met no data.
     """
 
     module: int
@@ -275,6 +280,7 @@ class RowsCompared(Event, frozen=True):
     teaches: bool = False
     passed_on: bool = False
     split_at: Location | None = None
+    unlabelled: int = 0
 
 
 class InputsAlike(Event, frozen=True):
@@ -544,7 +550,8 @@ class StateLoaded(Event, frozen=True):
     module: the number of what it was loaded into, among such modules. keys, elements: of the module; loaded: those of
     them that the state gave a value to; given: what the state held. renamed: how keys of the state would have to begin,
     or not to begin, for so many of them to fit (`fitting`); nested_in: the entry of the state that holds such keys.
-    alike: how many of the missing have the shape of one that was unexpected.
+    alike: how many of the missing have the shape of one that was unexpected. looked_at: the program goes on with what
+    `load_state_dict` returned, which names them all.
     """
 
     module: int
@@ -565,6 +572,7 @@ class StateLoaded(Event, frozen=True):
     fitting: int = 0
     nested_in: str = ""
     alike: int = 0
+    looked_at: bool = False
 
 
 class StatisticsLeft(Event, frozen=True):

@@ -371,7 +371,8 @@ class BatchLeakJudged(Event, frozen=True):
     the inner module. shape, output: of the first input and of the first output of the module. tokens: the first
     input holds whole numbers. inputs: how many tensors it takes. related: another one of them has a value for each
     pair of samples, or an order of them. collated: a loader put the samples of a batch one after the other along the
-    first axis. varied: it was called with other values later on. called_at: where it was called.
+    first axis. varied: it was called with other values later on. called_at: where it was called. pairs: the operation
+    was given the samples along the first axis and along the second, as for the forces between them.
     """
 
     module: int
@@ -392,6 +393,7 @@ class BatchLeakJudged(Event, frozen=True):
     related: bool = False
     collated: bool = False
     varied: bool = False
+    pairs: bool = False
     called_at: Location | None = None
 
 
@@ -597,6 +599,21 @@ class TermWeightTurned(Event, frozen=True):
     before: int
     first: float
     last: float
+
+
+class TermWeightGrew(Event, frozen=True):
+    """The plain number that a summand of a loss is weighed with, which is never below zero, grew and never fell.
+
+    computed_at: what made the summand. backward_at: where the loss went backward. first, last: weights without signs.
+    size_first, size_last: of the summand before it is weighed, None where that was not seen as one number.
+    """
+
+    computed_at: Location | None
+    backward_at: Location | None
+    first: float
+    last: float
+    size_first: float | None = None
+    size_last: float | None = None
 
 
 class ObjectiveMinimised(Event, frozen=True):

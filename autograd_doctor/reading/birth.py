@@ -31,6 +31,11 @@ _MOVES_VALUES = frozenset({
     "stack", "t", "transpose", "tril", "triu", "unbind", "unsafeview", "unsqueeze", "view", "where",
 })  # fmt: skip
 """They compute nothing: what they give is finite if what went in was, and infinities that masks fill in are meant."""
+_WRITES = frozenset({
+    "cat", "constantpadnd", "copyslices", "fill", "indexfill", "indexput", "maskedfill", "maskedscatter", "stack",
+    "where",
+})  # fmt: skip
+"""They put numbers, or data, beside or in place of what was computed."""
 _UNSIGNED = 2**63
 """torch hands out negative dimensions that a node saved as 64-bit numbers without a sign."""
 
@@ -78,6 +83,16 @@ def brought_in(nodes: Sequence[Node]) -> Brought | None:
         if data is not None:
             return Brought(node, data)
     return None
+
+
+def only_written(nodes: Sequence[Node], *, is_one: bool) -> bool:
+    """Whether a graph that gave infinities has nodes that write them down, and none that made any of finite values.
+
+    is_one: a single number, which is one of them only if nothing was computed of it last. Call it in a look.
+    """
+    if not nodes or (is_one and _key(nodes[0]) not in _MOVES_VALUES):
+        return False
+    return any(_key(node) in _WRITES for node in nodes) and birth(nodes) is None
 
 
 class _Graph:

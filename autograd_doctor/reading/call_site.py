@@ -1,4 +1,5 @@
-"""How a function of Python is being called: which of its arguments were written down, and which left to defaults.
+"""How a function of Python is being called: which of its arguments were written down, and which left to defaults; and
+whether anybody goes on with its result.
 
 Told by the instruction that calls it. Torch's own wrappers hand all arguments on, so that a function mode cannot tell.
 """
@@ -8,11 +9,15 @@ from __future__ import annotations
 import dis
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import takewhile
 from types import CodeType, FrameType
 
-from autograd_doctor.reading.places import is_own
+from autograd_doctor.reading.places import Place, is_own
+
+_LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")
+_LOOKS_INTO = ("LOAD_ATTR", "LOAD_METHOD", "UNPACK_EX")
 
 
 def given_arguments(function: Callable[..., object]) -> frozenset[str] | None:
@@ -38,6 +43,47 @@ def _given(code: CodeType, offset: int, parameters: tuple[str, ...]) -> frozense
     names = _keywords(code, instructions)
     positional = (instructions[-1].arg or 0) - len(names)
     return frozenset([*parameters[:positional], *names])
+
+
+def keeps_result(places: Sequence[Place]) -> bool:
+    """Whether the program takes what a call returns and goes on with it. places: its frames, the innermost first.
+
+    What is dropped, or put under a name that nobody reads, is not; nor is what only goes into another call, as into a
+    `print`. A function that returns it asks the next frame.
+    """
+    for code, offset in places:
+        following = next((each for each in dis.get_instructions(code) if each.offset > offset), None)
+        if following is None or not following.opname.startswith("RETURN_"):
+            return following is not None and _takes(code, following)
+    return False
+
+
+def _takes(code: CodeType, first: dis.Instruction) -> bool:
+    if first.opname == "UNPACK_SEQUENCE":
+        behind = (each for each in dis.get_instructions(code) if each.offset > first.offset)
+        return any(_reads(code, store) for store in takewhile(_is_store, behind))
+    return _reads(code, first) if _is_store(first) else first.opname.startswith(_LOOKS_INTO)
+
+
+def _is_store(instruction: dis.Instruction) -> bool:
+    return instruction.opname.startswith("STORE_")
+
+
+def _reads(code: CodeType, store: dis.Instruction) -> bool:
+    """Whether some other instruction reads what one puts under a name; functions within may, if they can."""
+    loads = {
+        name
+        for each in dis.get_instructions(code)
+        if each.opname.startswith(_LOADS)
+        for name in _names(each)[each.opname.startswith("STORE_") :]
+    }
+    return store.opname == "STORE_DEREF" or not loads.isdisjoint(_names(store))
+
+
+def _names(instruction: dis.Instruction) -> tuple[object, ...]:
+    """From Python 3.13 on, one instruction may be about two of them."""
+    named: object = instruction.argval
+    return named if isinstance(named, tuple) else (named,)
 
 
 def _keywords(code: CodeType, instructions: list[dis.Instruction]) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ class Mixed(NamedTuple):
     """What depends on other samples: by how much, the path of the innermost module, the first operation and its place.
 
     axes: of the input of that module. output: the shape of the first output. by_position: it depends on the place of a
-    sample in its batch, whatever the others are.
+    sample in its batch, whatever the others are. pairs: the operation was given the samples twice, along axes of their
+    own, so that each pair of them meets.
     """
 
     change: float
@@ -35,13 +36,18 @@ class Mixed(NamedTuple):
     axes: int
     output: list[int]
     by_position: bool = False
+    pairs: bool = False
 
 
 @dataclass
 class _Call:
-    """What a call computed: for each operation, and for each module, the values that belong to one sample."""
+    """What a call computed: for each operation, and for each module, the values that belong to one sample.
+
+    paired: the places of operations to which each pair of samples was given.
+    """
 
     operations: list[tuple[str, Place | None, list[torch.Tensor]]] = field(default_factory=list)
+    paired: set[int] = field(default_factory=set)
     modules: list[tuple[str, int, list[torch.Tensor], list[torch.Tensor]]] = field(default_factory=list)
     outputs: list[torch.Tensor] = field(default_factory=list)
     shape: list[int] = field(default_factory=list)
@@ -121,8 +127,18 @@ class _Recording(TorchFunctionMode):
         if kind is Kind.OPERATION and len(self._call.operations) < _MOST_RECORDED:
             rows = list(_rows(tensors_in([result]), self._row, self._samples))
             where = place()
+            if _are_pairs([tuple(each.shape) for each in args if isinstance(each, torch.Tensor)], self._samples):
+                self._call.paired.add(len(self._call.operations))
             self._call.operations.append((name, where if where != self._outside else None, rows))
         return result
+
+
+def _are_pairs(shapes: list[tuple[int, ...]], samples: int) -> bool:
+    """Whether one operand has the samples along the first axis and a 1 in the second, and the other has them the other
+    way round. A column and a row without an axis for it meet so by mistake."""
+    if len(shapes) != 2 or len(shapes[0]) != len(shapes[1]):
+        return False
+    return {shape[:2] for shape in shapes} == {(samples, 1), (1, samples)}
 
 
 def _rows(tensors: list[torch.Tensor], row: int, samples: int) -> Iterator[torch.Tensor]:
@@ -190,11 +206,14 @@ def _differs_before_noise(first: _Call, redrawn: _Call, other: _Call) -> bool:
 def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
     """The first module and the first operation that made a difference."""
     operation: tuple[str, Place | None] = ("", None)
-    for (name, at, rows), (again, _, others) in zip(first.operations, other.operations, strict=False):
+    pairs = False
+    for number, ((name, at, rows), (again, _, others)) in enumerate(
+        zip(first.operations, other.operations, strict=False)
+    ):
         if name != again:
             break
         if _difference(rows, others) > TOLERANCE:
-            operation = name, at
+            operation, pairs = (name, at), number in first.paired
             break
     mixing = (
         (path, axes)
@@ -204,4 +223,4 @@ def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
         if _difference(outside, outside_now) > TOLERANCE >= _difference(inside, inside_now)
     )
     path, axes = next(mixing, ("", 0))
-    return Mixed(change, path, *operation, axes, first.shape)
+    return Mixed(change, path, *operation, axes, first.shape, pairs=pairs)

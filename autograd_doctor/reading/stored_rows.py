@@ -16,6 +16,9 @@ from autograd_doctor.reading.without_running import attributes, is_a
 
 _MOST_VALUES = 1024
 """Of a row, spread over it evenly."""
+_MOST_WHOLE = 2**22
+"""Values of all rows that are read together, where they are wanted whole."""
+_MOST_PARTS = 4096
 _MOST_FIELDS = 8
 _NESTING = 3
 """Data sets within data sets: a subset of one that transforms another."""
@@ -32,16 +35,31 @@ class Field(NamedTuple):
 class Stored(NamedTuple):
     """Samples as they are stored at a moment: a number for the bits of each, and copies of their values.
 
-    None stands for what is neither a tensor nor numbers in an array.
+    None stands for what is neither a tensor nor numbers in an array. shapes: of each, where all its values are here.
     """
 
     keys: Sequence[int | None]
     values: Any
+    shapes: Sequence[tuple[int, ...] | None]
 
     def size(self, position: int) -> float:
         """The mean of the absolute values of one of them."""
         values = self.values[position]
         return float(abs(values.double() if isinstance(values, torch.Tensor) else values.astype("float64")).mean())
+
+    def order_since(self, before: Stored, position: int) -> tuple[int, ...] | None:
+        """Where the parts of a sample were before, as the points of a cloud, if it has the same ones in another order.
+
+        None if it has others, or if that cannot be told.
+        """
+        shape = self.shapes[position]
+        if not shape or shape != before.shapes[position] or not 1 < shape[0] <= _MOST_PARTS:
+            return None
+        now, then = (_keys(each.values[position].reshape(shape[0], -1)) for each in (self, before))
+        if now is None or then is None or sorted(now) != sorted(then):
+            return None
+        places = {key: place for place, key in enumerate(then)}
+        return tuple(places[key] for key in now)
 
     def only_value(self, position: int) -> float | None:
         """Of a sample that has just one."""
@@ -86,29 +104,30 @@ def _is_array(value: Any) -> bool:
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray" and value.ndim > 0
 
 
-def stored(field: Field, indices: Sequence[int]) -> Stored:
-    """The rows of a field as they are now."""
+def stored(field: Field, indices: Sequence[int], *, whole: bool = False) -> Stored:
+    """The rows of a field as they are now. whole: with all of their values, unless they are very many."""
+    most = _MOST_WHOLE // max(len(indices), 1) if whole else _MOST_VALUES
     if type(field.rows) is not list:
-        return _stored(field.rows, list(indices))
+        return _stored(field.rows, list(indices), most)
     rows = [field.rows[index] for index in indices]
-    each = [_stored(row[None], [0]) if _is_array(row) else _nothing(1) for row in rows]
-    return Stored([one.keys[0] for one in each], [one.values[0] for one in each])
+    each = [_stored(row[None], [0], most) if _is_array(row) else _nothing(1) for row in rows]
+    return Stored([one.keys[0] for one in each], [one.values[0] for one in each], [one.shapes[0] for one in each])
 
 
-def _stored(rows: Any, indices: list[int]) -> Stored:
+def _stored(rows: Any, indices: list[int], most: int) -> Stored:
     if not (rows.is_contiguous() if isinstance(rows, torch.Tensor) else rows.flags.c_contiguous):
         rows, indices = rows[indices], list(range(len(indices)))
     length = math.prod(rows.shape[1:])
     if not length:
         return _nothing(len(indices))
-    spread = rows.reshape(len(rows), length)[:, :: -(-length // _MOST_VALUES)]
+    spread = rows.reshape(len(rows), length)[:, :: -(-length // most)]
     values = at_home(spread.detach()[indices]) if isinstance(spread, torch.Tensor) else spread[indices]
-    keys = _keys(values)
-    return Stored(keys, values) if keys is not None else _nothing(len(indices))
+    keys, shape = _keys(values), tuple(rows.shape[1:]) if length <= most else None
+    return Stored(keys, values, [shape] * len(indices)) if keys is not None else _nothing(len(indices))
 
 
 def _nothing(count: int) -> Stored:
-    return Stored([None] * count, [None] * count)
+    return Stored([None] * count, [None] * count, [None] * count)
 
 
 def _keys(values: Any) -> Sequence[int] | None:

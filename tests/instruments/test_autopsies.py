@@ -232,3 +232,35 @@ def test_other_values_that_are_read_say_nothing(value: Callable[[nn.Parameter], 
         read(run, value(loop.a))
     assert run.of(NonFiniteProduced) == []
     assert run.of(MoreDetailNeeded) == []
+
+
+def bounds(run: Invented, loop: Loop, *, recorded: bool) -> torch.Tensor:
+    ends = torch.nn.functional.pad(loop.a, (1, 1), value=float("inf"))
+    return run.operated("pad", ends, loop.a) if recorded else ends
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_infinities_that_the_program_wrote_down_say_nothing_when_they_are_read(recorded: bool) -> None:
+    with inventing(Autopsies, NonFinite) as run:
+        loop = Loop(run)
+        if not recorded:
+            stopped(run, loop)
+            loop.a.data.fill_(1.0)
+        ends = bounds(run, loop, recorded=recorded)
+        read(run, ends)
+        read(run, run.operated("select", ends[0], ends) if recorded else ends[0])
+    assert run.of(NonFiniteProduced) == []
+    assert run.of(MoreDetailNeeded) == []
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_single_number_computed_from_them_does(recorded: bool) -> None:
+    with inventing(Autopsies, NonFinite) as run:
+        loop = Loop(run)
+        if not recorded:
+            stopped(run, loop)
+            loop.a.data.fill_(1.0)
+        ends = bounds(run, loop, recorded=recorded)
+        read(run, run.operated("mean", ends.mean(), ends) if recorded else ends.mean())
+    assert [event.operation for event in run.of(NonFiniteProduced)] == (["pad"] if recorded else [])
+    assert len(run.of(MoreDetailNeeded)) == (0 if recorded else 1)

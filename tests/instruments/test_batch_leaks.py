@@ -410,3 +410,24 @@ def test_weights_that_a_hook_of_torch_computes() -> None:
     event, recorded = judged(module)
     assert event.verdict == "independent"
     assert not recorded.of(InstrumentLimited)
+
+
+@pytest.mark.parametrize(
+    ("after", "pairs"),
+    [
+        (lambda h: (h[:, None] - h[None]).square().sum(1), True),
+        (lambda h: (h.unsqueeze(0) * h.unsqueeze(1)).sum(1), True),
+        (lambda h: (h[:, :1] - h[:, 0]).sum(1, keepdim=True), False),
+        (lambda h: h - h.mean(0), False),
+    ],
+    ids=["differences", "products", "a column and a row", "a mean"],
+)
+def test_samples_that_meet_in_pairs(after: Callable[[torch.Tensor], torch.Tensor], pairs: bool) -> None:
+    model = Odd(after)
+    with watching(BatchLeaks) as recorded:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(3):
+            model(torch.randn(6, 4)).sum().backward()
+            optimizer.step()
+    (event,) = recorded.of(BatchLeakJudged)
+    assert (event.verdict, event.pairs) == ("leaks", pairs)

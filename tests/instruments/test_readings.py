@@ -208,3 +208,50 @@ def test_a_row_that_changes_is_told_from_the_others(rows: Any) -> None:
 def test_rows_without_values_have_no_number() -> None:
     assert stored(Field("rows", None, torch.zeros(3, 0)), [0, 2]).keys == [None, None]
     assert stored(Field("rows", None, numpy.array([["a"], ["b"]])), [0]).keys == [None]
+
+
+class Clouds(Pictures):
+    """Puts the points of a cloud in another order where they lie."""
+
+    def __getitem__(self, index: int) -> Any:
+        cloud = self.stored[index]
+        self.times[index] += 1
+        first = 1 + int(self.times.sum()) % (len(cloud) - 1) if self.how == "shuffled" else 1
+        cloud[:] = cloud[[*range(first, len(cloud)), *range(first)]] * (2 if self.how == "grown" else 1)
+        return cloud
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        torch.arange(72.0).reshape(4, 6, 3),
+        numpy.arange(72.0).reshape(4, 6, 3),
+        [torch.arange(18.0).reshape(6, 3) + row for row in range(9)],
+        torch.arange(4 * 6 * 500.0).reshape(4, 6, 500),
+    ],
+    ids=["tensor", "array", "list", "long rows"],
+)
+@pytest.mark.parametrize(("how", "shuffled"), [("shuffled", True), ("the same way", False), ("grown", False)])
+def test_parts_of_samples_in_other_orders(store: Any, how: str, shuffled: bool) -> None:
+    dataset = Clouds([row + 0 for row in store] if isinstance(store, list) else store + 0, how)
+    with inventing(Readings) as run:
+        event = read(run, dataset, [0, 1, 2], [1, 3, 0], [0, 2, 3], [1, 2])[-1]
+    assert event.again > 1
+    assert event.shuffled == shuffled
+
+
+class Walkers(Pictures):
+    def __getitem__(self, index: int) -> Any:
+        walker = self.stored[index]
+        way = []
+        for _ in range(3):
+            walker += 1
+            way.append(walker.clone())
+        return torch.stack(way) if self.how == "way" else way[-1]
+
+
+@pytest.mark.parametrize("how", ["way", "end"])
+def test_states_that_give_out_where_they_have_been(how: str) -> None:
+    with inventing(Readings) as run:
+        event = read(run, Walkers(torch.rand(4, 2), how), [0, 1], [1, 0], [0])[-1]
+    assert event.in_series == (how == "way")

@@ -287,3 +287,35 @@ def test_samples_that_differ_again_are_not_alike() -> None:
     with inventing(SampleOverlap) as run:
         x = data(40)
         assert collapsed(run, x, torch.zeros(40, 4), x, whole=x) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "unlabelled"),
+    [("data", 0), ("ones", 8), ("said by the model", 8), ("never followed", 0), ("nothing", 8), ("within", 0)],
+)
+def test_samples_that_were_trained_on_without_targets(other: str, unlabelled: int) -> None:
+    model, x = nn.Linear(4, 1), data(8)
+    with inventing(SampleOverlap) as run:
+        optimizer = SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            out = model(x)
+            with run.calling(model, *[x, data(8)][: 1 + (other == "within")], output=out):
+                pass
+            said = run.operated("detach", out.detach(), out)
+            ones = run.operated("ones", torch.ones(8, 1))
+            target = {"data": data(8)[:, :1], "ones": ones, "said by the model": said}.get(other)
+            if target is not None:
+                apart = run.operated("sub", out - target, out, target)
+                loss = run.operated("mean", apart.square().mean(), apart)
+            elif other in ("nothing", "within"):
+                loss = run.operated("mean", out.square().mean(), out)
+            else:
+                loss = out.square().mean()
+            with run.backward(loss):
+                pass
+            with run.step(optimizer):
+                pass
+        evaluated(run, model, x)
+        run.find(SampleOverlap).finish()
+        (event,) = run.of(RowsCompared)
+    assert (event.shared, event.unlabelled) == (8, unlabelled)

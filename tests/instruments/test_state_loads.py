@@ -75,3 +75,12 @@ def test_what_is_missing_may_be_there_under_another_name() -> None:
     with inventing(StateLoads) as run:
         (event,) = loaded(run, model, kept)
     assert (event.missing_keys, event.unexpected_keys, event.alike) == (4, 2, 1)
+
+
+def test_whether_the_program_goes_on_with_what_it_was_told():
+    load = StateLoad(nn.Linear(3, 2), {"other": torch.zeros(1)}, ["weight", "bias"], ["other"])
+    with inventing(StateLoads) as run:
+        run.signals.states.loaded.send(load)
+        kept: object = run.signals.states.loaded.send(load)
+        assert kept is None
+    assert [event.looked_at for event in run.of(StateLoaded)] == [False, True]

@@ -1,4 +1,4 @@
-"""Weights of the terms of a loss: told where one fades away and goes on falling below zero."""
+"""Weights of the terms of a loss: told where one fades away and goes on falling below zero, or grows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events.losses import TermWeightTurned
+from autograd_doctor.events.losses import TermWeightGrew, TermWeightTurned
 from autograd_doctor.instruments.losses.term_weights import TermWeights
-from tests.watching import watching
+from tests.watching import Recorded, watching
 
 Loss = Callable[[torch.Tensor, torch.Tensor, float], torch.Tensor]
 LOOKS = (0, 1, 2, 3, 25, 50)
@@ -20,7 +20,7 @@ LOOKS = (0, 1, 2, 3, 25, 50)
 FADING = (1.0, 0.6, 0.2, -0.2, -0.6, -1.0)
 
 
-def told(loss: Loss, *weights: float) -> list[TermWeightTurned]:
+def watched(loss: Loss, *weights: float) -> Recorded:
     """What is stated of a loss of the output of a layer, a target and a weight, one in each step that is looked at
     closely."""
     layer = nn.Linear(3, 3)
@@ -31,7 +31,11 @@ def told(loss: Loss, *weights: float) -> list[TermWeightTurned]:
             loss(layer(torch.randn(4, 3)), torch.rand(4, 3), weight).backward()
             optimizer.step()
             optimizer.zero_grad()
-    return recorded.of(TermWeightTurned)
+    return recorded
+
+
+def told(loss: Loss, *weights: float) -> list[TermWeightTurned]:
+    return watched(loss, *weights).of(TermWeightTurned)
 
 
 def divergence(mean: torch.Tensor) -> torch.Tensor:
@@ -85,3 +89,28 @@ def test_weights_that_may_have_any_sign(loss: Loss) -> None:
 )
 def test_weights_that_do_otherwise(weights: tuple[float, ...]) -> None:
     assert told(lambda p, y, w: functional.l1_loss(p, y) + w * functional.mse_loss(p, y), *weights) == []
+
+
+GROWING = (0.1, 0.2, 0.2, 1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "is_number"),
+    [
+        (lambda p, y, w: functional.l1_loss(p, y) + w * functional.mse_loss(p, y), True),
+        (lambda p, y, w: 0.5 * (functional.l1_loss(p, y) + w * (p - y).square().sum() / 3), True),
+        (lambda p, y, w: functional.l1_loss(p, y) + (w * (p - y).square()).mean(), False),
+    ],
+    ids=["a loss", "a square", "one by one"],
+)
+def test_a_weight_that_grows(loss: Loss, is_number: bool) -> None:
+    events = watched(loss, *GROWING).of(TermWeightGrew)
+    (event,) = [each for each in events if each.last / each.first == pytest.approx(20)]
+    assert event.backward_at is not None
+    assert (event.size_first is not None, event.size_last is not None) == (is_number, is_number)
+
+
+@pytest.mark.parametrize("weights", [(0.1, 0.2, 0.5), (0.1, 2.0, 1.0), (2.0, 1.0, 0.1), (0.1, 2.0)])
+def test_weights_that_do_not_grow_far_or_fall_again(weights: tuple[float, ...]) -> None:
+    recorded = watched(lambda p, y, w: functional.l1_loss(p, y) + w * functional.mse_loss(p, y), *weights)
+    assert recorded.of(TermWeightGrew) == []

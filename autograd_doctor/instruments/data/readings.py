@@ -33,20 +33,34 @@ _MOST_TRACES = 3
 """Fetches of one data set to look at line by line."""
 
 
+_MOST_ORDERS = 8
+"""Changes of one fetch to look at for whether they change nothing but an order."""
+
+
 class _Look(NamedTuple):
+    """whole: whether all values of its rows are wanted."""
+
     field: Field
     indices: Sequence[int]
+    whole: bool
     rows: Stored
 
 
 @dataclass
 class _Change:
-    """What reading did to one field: how often it changed each sample, and one of them, at first and now."""
+    """What reading did to one field: how often it changed each sample, and one of them, at first and now.
+
+    orders: those that parts of samples were put in; reordered: whether it did nothing else, where all values were seen.
+    in_series: whether a reading gave out a series of what is stored, of which that is then the latest state.
+    """
 
     times: dict[int, int] = field(default_factory=dict)
     index: int = 0
     size_before: float = 0.0
     size: float = 0.0
+    orders: set[tuple[int, ...]] = field(default_factory=set)
+    reordered: bool = True
+    in_series: bool = False
 
 
 @dataclass
@@ -101,7 +115,8 @@ class Readings(Instrument):
         if not known.is_due or self._running is not None:
             return
         indices = _indices(fetch.index)
-        looks = [_look(field, rows) for field, rows in fields_of(fetch.dataset, indices)] if indices else []
+        fields = fields_of(fetch.dataset, indices) if indices else []
+        looks = [_look(field, rows, whole=field.name in known.changes) for field, rows in fields]
         if not looks:
             return
         self._running = fetch, looks
@@ -140,9 +155,10 @@ class Readings(Instrument):
             self._tell_if_more(fetch.dataset, known)
 
     def _compare(self, known: _Dataset, before: _Look, batch: Any) -> None:
-        old, new = before.rows, stored(before.field, before.indices)
+        old, new = before.rows, stored(before.field, before.indices, whole=before.whole)
         if old.keys == new.keys:
             return
+        looked_at = 0
         for position, index in enumerate(before.indices):
             if old.keys[position] == new.keys[position] or None in (old.keys[position], new.keys[position]):
                 continue
@@ -155,6 +171,12 @@ class Readings(Instrument):
             change.times[index] = change.times.get(index, 0) + 1
             if index == change.index:
                 change.size = new.size(position)
+            change.in_series = change.in_series or _is_series(batch, new.shapes[position])
+            if new.shapes[position] is not None and looked_at < _MOST_ORDERS:
+                looked_at += 1
+                order = new.order_since(old, position)
+                change.reordered &= order is not None
+                change.orders |= {order} if order is not None else set()
 
     def _tell_if_more(self, dataset: Any, known: _Dataset) -> None:
         again = sum(times > 1 for change in known.changes.values() for times in change.times.values())
@@ -179,6 +201,8 @@ class Readings(Instrument):
                     size=change.size,
                     assigned=name in known.assigned,
                     asked=known.asked,
+                    shuffled=change.reordered and len(change.orders) > 1,
+                    in_series=change.in_series,
                 )
             )
 
@@ -189,8 +213,14 @@ def _indices(index: Any) -> list[int]:
     return [each for each in several[:_MOST_ROWS] if type(each) is int and each >= 0]
 
 
-def _look(field: Field, indices: Sequence[int]) -> _Look:
-    return _Look(field, indices, stored(field, indices))
+def _look(field: Field, indices: Sequence[int], *, whole: bool) -> _Look:
+    return _Look(field, indices, whole, stored(field, indices, whole=whole))
+
+
+def _is_series(batch: Any, row: tuple[int, ...] | None) -> bool:
+    """Whether samples of a batch are several values of this shape, one after the other."""
+    shapes = (tuple(tensor.shape) for tensor in tensors_in([batch], 2))
+    return bool(row) and any(len(shape) > 2 and shape[1] > 1 and shape[2:] == row for shape in shapes)
 
 
 def _holds(batch: Any, position: int, value: float) -> bool:

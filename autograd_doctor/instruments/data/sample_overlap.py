@@ -24,7 +24,7 @@ from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.functional_modes import draws_numbers
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
-from autograd_doctor.reading.operation_kinds import FROM_DATA
+from autograd_doctor.reading.operation_kinds import FROM_DATA, SHAPE_ONLY
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.probes import Probe, ends, probe
 from autograd_doctor.reading.subclasses import bytes_of
@@ -47,7 +47,12 @@ _MOST_LINES = 200
 _IN_A_ROW = 3
 """Batches without a new sample: by then training has begun anew."""
 
+_MADE_UP = SHAPE_ONLY | {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
+"""Operations whose results are of no sample: what they fill tensors with is no target that came with the data."""
+
 Sample = int
+_Caller = tuple[int, Place | None]
+"""One that trains: its module, and where it is."""
 _Line = tuple[int, Place | None, int | None]
 """One that evaluates: its module, where it is, and the loader that it draws from."""
 
@@ -60,7 +65,7 @@ class _Training:
     batches. drawn, again: of the rows that loaders gave in the first pass, how many there were, and how many that had
     come before. passed_on: samples of an evaluation became some of training when that had gone through all of its own.
     first, left, met: weights that it began with, those that the last step left, and those that the first evaluation
-    after it met.
+    after it met. at: the samples by the line that called the module.
     """
 
     weights: list[weakref.ref[torch.Tensor]]
@@ -69,6 +74,7 @@ class _Training:
     met: Probe | None = None
 
     samples: set[Sample] = field(default_factory=set)
+    at: dict[Place | None, set[Sample]] = field(default_factory=dict)
     loaders: set[int] = field(default_factory=set)
     tells_apart: bool = False
     may_come_again: bool = True
@@ -203,8 +209,10 @@ class SampleOverlap(Instrument):
 
     Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,
     without gradients; or in eval mode with a graph that no backward uses. What it returns there is followed through the
-    operations of steps that are watched closely: if that flows into a backward, it is a target. evaluated: sent for
-    each of its calls of a module that was trained before; trained: for batches of training in which there may be news.
+    operations of steps that are watched closely: if that flows into a backward, it is a target. So is what it returns
+    in training: where no operation brings that together with data, samples were learned from without labels. evaluated:
+    sent for each of its calls of a module that was trained before; trained: for batches of training in which there may
+    be news.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
@@ -242,6 +250,10 @@ class SampleOverlap(Instrument):
         self._asked: tuple[ModuleCall, _Line] | None = None
         self._said: IdentityTable[frozenset[_Line]] = IdentityTable()
         self._teaching: set[_Line] = set()
+        self._learning: tuple[ModuleCall, _Caller] | None = None
+        self._predicted: IdentityTable[frozenset[_Caller]] = IdentityTable()
+        self._followed: set[_Caller] = set()
+        self._met_data: set[_Caller] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
@@ -272,6 +284,7 @@ class SampleOverlap(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
         if call.grad_enabled and call.module.training:
+            self._learning = (call, (began.module, began.where)) if self._detail.closely else None
             self._forget_if_over(began.module)
             if self._knows_all(began.module):
                 return
@@ -333,6 +346,7 @@ class SampleOverlap(Instrument):
         if training.complete and not training.passed_on:
             training.passed_on = self._were_evaluated(began.module, set(keys) - training.samples)
         training.samples.update(keys)
+        training.at.setdefault(began.where, set()).update(keys)
         if not before:
             training.tells_apart = tells_apart(largest)
             training.may_come_again = training.tells_apart and not self._is_drawn_now(largest)
@@ -429,6 +443,14 @@ class SampleOverlap(Instrument):
             self.evaluated.relay(RowsSeen(began.module, group, began.where, tensor, keys))
 
     def _module_ended(self, call: ModuleCall) -> None:
+        if self._learning is not None and self._learning[0] is call:
+            caller, self._learning = self._learning[1], None
+            with self._guard.looking():
+                outputs = tensors_in([call.output], EVERYTHING)
+                for tensor in outputs:
+                    self._predicted.put(tensor, frozenset([caller]))
+                if _may_have_compared(call, outputs):
+                    self._met_data.add(caller)
         if self._asked is None or self._asked[0] is not call:
             return
         line, self._asked = self._asked[1], None
@@ -442,10 +464,32 @@ class SampleOverlap(Instrument):
             lines = [self._said.get(tensor) or frozenset() for tensor in (*recorded.inputs, recorded.output)]
             if said := frozenset().union(*lines):
                 self._said.put(recorded.output, said)
+        if self._predicted:
+            self._follow_predictions(recorded)
+
+    def _follow_predictions(self, recorded: Recorded) -> None:
+        """What is computed from predictions is one, too; what meets it may be its target, unless a module said that."""
+        inputs = [tensor for tensor in recorded.inputs if tensor is not recorded.output]
+        of_inputs = [self._predicted.get(tensor) for tensor in inputs]
+        callers = frozenset().union(*filter(None, (*of_inputs, self._predicted.get(recorded.output))))
+        if not callers:
+            return
+        self._predicted.put(recorded.output, callers)
+        others = (tensor for tensor, known in zip(inputs, of_inputs, strict=True) if not known)
+        if not callers <= self._met_data and any(map(self._may_be_target, others)):
+            self._met_data |= callers
+
+    def _may_be_target(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        if made is None:
+            return not tensor.requires_grad
+        return not (made.values or made.operation in _MADE_UP or draws_numbers(made.operation))
 
     def _backward_began(self, call: BackwardCall) -> None:
         if self._said:
             self._teaching.update(*(self._said.get(root) or () for root in call.roots))
+        if self._predicted:
+            self._followed.update(*(self._predicted.get(root) or () for root in call.roots))
 
     def trained_on(self, module: int) -> Set[Sample]:
         """The samples that a module was trained on, as far as they were looked at."""
@@ -480,7 +524,7 @@ class SampleOverlap(Instrument):
             if found.in_mode or found.step == self._course.steps:
                 found.end_pass()
                 for samples, shared in found.sets():
-                    self._tell(module, found, len(samples), len(shared), again)
+                    self._tell(module, found, len(samples), shared, again)
         for (module, where), alike in self._alike.items():
             told_apart_by = {number for (number, _), other in self._alike.items() if alike.goes_with(other)}
             are_alike = alike.variation.has_ended if alike.differ else bool(alike.found)
@@ -508,7 +552,12 @@ class SampleOverlap(Instrument):
             )
         )
 
-    def _tell(self, module: int, found: _Evaluation, evaluated: int, shared: int, again: int) -> None:
+    def _labelled(self, module: int, training: _Training) -> set[Sample]:
+        """The samples in training of which predictions met data that may have been targets, or may have done so."""
+        unlabelled = self._followed - self._met_data
+        return set().union(*(keys for where, keys in training.at.items() if (module, where) not in unlabelled))
+
+    def _tell(self, module: int, found: _Evaluation, evaluated: int, shared: set[Sample], again: int) -> None:
         training = found.training
         self.emit(
             RowsCompared(
@@ -520,7 +569,8 @@ class SampleOverlap(Instrument):
                 own_loader=found.loader is not None and found.loader not in training.loaders,
                 evaluated=evaluated,
                 trained=len(training.samples),
-                shared=shared,
+                shared=len(shared),
+                unlabelled=len(shared - self._labelled(module, training)) if shared else 0,
                 complete=training.complete,
                 tells_apart=training.tells_apart,
                 first=found.first,
@@ -531,6 +581,11 @@ class SampleOverlap(Instrument):
                 alike=training.again / training.drawn if training.drawn else 0.0,
             )
         )
+
+
+def _may_have_compared(call: ModuleCall, outputs: Sequence[torch.Tensor]) -> bool:
+    """Whether a module may have been given targets as well, or have computed a loss."""
+    return len(tensors_in([call.args, call.kwargs], EVERYTHING)) > 1 or any(each.numel() == 1 for each in outputs)
 
 
 def _one_value(data: torch.Tensor) -> float | None:

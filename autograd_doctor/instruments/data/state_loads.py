@@ -13,9 +13,10 @@ from autograd_doctor.events.data import StateLoaded
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.call_site import keeps_result
 from autograd_doctor.reading.module_tree import buffers_in, parameters_in
 from autograd_doctor.reading.numbers import Numbers
-from autograd_doctor.reading.places import here
+from autograd_doctor.reading.places import here, stack
 from autograd_doctor.reading.state_keys import Shapes, nested_in, renaming, shapes_of
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -71,6 +72,7 @@ class StateLoads(Instrument):
                 fitting=explained.fitting or fitting,
                 nested_in="" if explained.how else entry,
                 alike=(Counter(lacking.values()) & Counter(left_over.values())).total(),
+                looked_at=keeps_result(stack()[::-1]),
             )
         )
 

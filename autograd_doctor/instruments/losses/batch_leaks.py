@@ -216,6 +216,7 @@ class BatchLeaks(Instrument):
             time_first=attributes(inner).get("batch_first") is False,
             axes=found.axes,
             output=found.output,
+            pairs=found.pairs,
             **told,  # type: ignore[arg-type]
         )
 

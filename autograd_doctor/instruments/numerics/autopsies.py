@@ -21,9 +21,10 @@ from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.birth import birth, brought_in, operation_of
+from autograd_doctor.reading.birth import birth, brought_in, only_written, operation_of
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
+from autograd_doctor.reading.operation_kinds import MASKS, STAYS_FINITE
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, extent, is_checkable, is_remote, is_spoiled
@@ -198,8 +199,11 @@ class Autopsies(Instrument):
         if all(map(math.isfinite, values)):
             return
         self._nonfinite.settle()
-        origins = (made.origin for made in unread.made)
-        origin = next((each for each in origins if each is not None), None)
+        origins = [made.origin for made in unread.made if made.origin is not None]
+        is_one = not all(map(math.isfinite, values[: len(unread.singles)]))
+        if origins and not is_one and not any(map(math.isnan, values)) and all(each.deliberate for each in origins):
+            return
+        origin = next(iter(origins), None)
         if origin is not None:
             self.emit(origin.event(unread.step, "read"))
         else:
@@ -224,10 +228,25 @@ class Autopsies(Instrument):
             elif is_spoiled(tensor):
                 self._nonfinite.settle()
                 made = self._tensors.get(tensor) if self._detail.closely else None
+                if self._is_meant(tensor, made):
+                    return
                 origin = made.origin if made is not None else None
                 event = origin.event(self._course.steps, "read") if origin is not None else None
                 told = event or self._look_into(nodes_of([tensor]), None, "read")
                 self._read = _Read(told, tensor.numel() == 1)
+
+    @staticmethod
+    def _is_meant(tensor: torch.Tensor, made: Provenance | None) -> bool:
+        """Whether all that is not finite are infinities that the program wrote down, as the outermost of bounds.
+
+        A single number that was computed from them is as bad as any: of a loss of infinity nothing can be learned.
+        """
+        if bool(tensor.isnan().any()):
+            return False
+        if made is not None and made.origin is not None:
+            is_moved = made.operation in MASKS or made.operation in STAYS_FINITE
+            return made.origin.deliberate and (is_moved or tensor.numel() > 1)
+        return only_written(nodes_of([tensor]), is_one=tensor.numel() == 1)
 
     def _is_due(self, tensor: torch.Tensor) -> bool:
         """What has many values takes long to look at: a program that goes by it reads it again."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.data import MaskedOut, TargetsSeen
+from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.run import LightStepsCounted
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Confidence, Finding, Severity
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
@@ -14,17 +15,30 @@ from autograd_doctor.wording import plural, shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    learns = _learns_otherwise(trace)
     for event in latest_targets(trace):
         if event.all_ignored >= max(tunables["steps"], tunables["share"] * event.steps):
-            yield _ignored(event)
+            yield _ignored(event, beside=event.summed and learns)
         elif _is_class_ignored(event) and event.steps >= tunables["steps"] and event.elements >= tunables["targets"]:
             yield _class_ignored(event)
     masks = {event.location: event for event in trace.of(MaskedOut)}
     for mask in masks.values():
         if mask.empty >= max(tunables["steps"], tunables["share"] * mask.steps):
-            yield _masked(mask)
+            yield _masked(mask, beside=learns)
         elif mask.in_a_row >= tunables["in_a_row"] and _nothing_left(trace, mask):
             yield _masked(mask, late=True)
+
+
+def _learns_otherwise(trace: Trace) -> bool:
+    """Whether there are stretches of losses none of which was 0 or no number, as a mean or a sum of nothing is."""
+    return any(each.low and not each.non_finite and each.backwards > 1 for each in trace.of(LossesFollowed))
+
+
+def _how_bad(nothing: int, steps: int, *, beside: bool) -> tuple[Severity, Confidence]:
+    """Beside other terms that learn, one may have few labels, and meet them now and then."""
+    if not beside:
+        return "error", "high"
+    return "info" if nothing < steps else "warning", "medium"
 
 
 def _nothing_left(trace: Trace, mask: MaskedOut) -> bool:
@@ -33,13 +47,18 @@ def _nothing_left(trace: Trace, mask: MaskedOut) -> bool:
     return bool(light) and all(loss == 0 for loss in light)
 
 
-def _ignored(event: TargetsSeen) -> Finding:
+def _ignored(event: TargetsSeen, *, beside: bool) -> Finding:
+    """beside: there are other terms, which learn."""
     name = f"`{event.name}`" if event.name else "the targets"
+    severity, confidence = _how_bad(event.all_ignored, event.steps, beside=beside)
     return RULE.finding(
         f"in {event.all_ignored} of {plural(event.steps, 'step')} that were recorded, every target in {name} was "
-        f"{event.ignore_index}, which `{event.operation}` ignores: the loss is a mean over nothing",
+        f"{event.ignore_index}, which `{event.operation}` ignores: "
+        f"{'this term of the loss was computed of nothing' if beside else 'the loss is a mean over nothing'}",
         subject=event.name or "targets",
         location=event.location,
+        severity=severity,
+        confidence=confidence,
         help="look at how the targets are made: the labels that should count were overwritten by those that should "
         "not, or `ignore_index` is the number of a real class",
         evidence={
@@ -80,8 +99,9 @@ def _class_ignored(event: TargetsSeen) -> Finding:
     )
 
 
-def _masked(event: MaskedOut, *, late: bool = False) -> Finding:
-    """late: from some step on, while there was something left before."""
+def _masked(event: MaskedOut, *, late: bool = False, beside: bool = False) -> Finding:
+    """late: from some step on, while there was something left before. beside: there are other terms, which learn."""
+    severity, confidence = _how_bad(event.empty, event.steps, beside=beside)
     name = f"`{event.name}`" if event.name else "a tensor with a graph"
     steps = f"all {event.in_a_row} steps" if late else f"{event.empty} of {plural(event.steps, 'step')}"
     since = f" from step {event.since + 1} on, and the loss is 0 since" if late else ""
@@ -92,7 +112,8 @@ def _masked(event: MaskedOut, *, late: bool = False) -> Finding:
         location=event.location,
         help="look at how the mask is made: it may be the wrong way round, or compare with a value that never comes",
         # Terms may begin with weights of 0, or end so; what learns nothing is told of.
-        severity="warning" if event.weights or late else None,
+        severity="warning" if severity == "error" and (event.weights or late) else severity,
+        confidence=confidence,
         evidence={"steps_empty": event.in_a_row if late else event.empty, "steps": event.steps},
         step_first=event.since + 1 if late else 0,
         step_count=event.in_a_row if late else event.empty,
@@ -255,8 +276,10 @@ RULE = Rule(
     "it is a class of samples and one other class is left.",
     why="The loss is 0, or NaN as the mean of nothing, and teaches nothing.",
     fix="Repair how targets or masks are made.",
-    fine="Single batches without a target, masks that are empty now and then, and those of an expert without tokens.",
-    needs=(LightStepsCounted, TargetsSeen, MaskedOut),
+    fine="Single batches without a target, masks that are empty now and then, and those of an expert without tokens. "
+    "A term with few labels, beside others that learn, is only told of where some step had a target for it, and is a "
+    "warning where none had.",
+    needs=(LightStepsCounted, LossesFollowed, TargetsSeen, MaskedOut),
     examine=examine,
     folds=("AD116", "AD401", "AD402", "AD410", "AD111", "AD203"),
     bad=(bad, bad_mask, bad_product, bad_real_class),

@@ -44,18 +44,27 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for one in (each for each in targets if each.location not in raised) if not alike else ():
         others = (other for other in targets if other.logits == one.logits)
         source = bool(one.source) if one.class_count else one.source == "drawn"
-        is_data = source and one.steps >= enough[0] and one.elements >= enough[1]
+        is_data = source and _steps(one) >= enough[0] and _elements(one) >= enough[1]
         # Of two classes, as of what is real or where it comes from, a line may well have one for itself.
         is_alone = not varies or (one.class_count == 1 and one.logits > 2)
         if is_data and is_alone and all(_is_constant(other) and _value(other) == _value(one) for other in others):
             yield _targets(one, is_whole=not one.in_order or one.elements >= one.rows)
 
 
-def _value(event: TargetsSeen) -> object:
+def _value(event: TargetsSeen) -> float | None:
     """The one class, or the one value, of the targets; None where they vary."""
     if event.class_count == 1:
         return next(iter(event.classes))
     return event.low if event.class_count == 0 and event.low == event.high and not event.all_ignored else None
+
+
+def _elements(event: TargetsSeen) -> int:
+    """How many targets there were, without those that a loss over classes ignores."""
+    return sum(event.classes.values()) if event.class_count == 1 else event.elements
+
+
+def _steps(event: TargetsSeen) -> int:
+    return event.steps - event.all_ignored
 
 
 def _is_constant(event: TargetsSeen) -> bool:
@@ -201,13 +210,13 @@ def _late_targets(event: TargetsSeen) -> Finding:
 
 def _targets(event: TargetsSeen, *, is_whole: bool) -> Finding:
     """Of one class only. Numbers may have one value for a while: rewards, or what holds at a boundary."""
-    is_sure = is_whole and event.class_count == 1
+    is_sure, value = is_whole and event.class_count == 1, _value(event)
     name = f"`{event.name}`" if event.name else "the targets"
     of = "" if is_whole else f", the first of {event.rows:,} that are read in order"
     related = (Related("goes into the loss", event.location),) if event.location and event.chosen_at else ()
     return RULE.finding(
-        f"all {plural(event.elements, 'target')} in {name} that were seen in {plural(event.steps, 'step')} are "
-        f"{_value(event):g}{of}: a constant output has no loss",
+        f"all {plural(_elements(event), 'target')} in {name} that were seen in {plural(_steps(event), 'step')} are "
+        f"{value:g}{of}: a constant output has no loss",
         subject=event.name or "targets",
         location=event.location,
         severity="error" if is_sure else "warning",
@@ -215,10 +224,10 @@ def _targets(event: TargetsSeen, *, is_whole: bool) -> Finding:
         help="look at how the targets are read and encoded"
         if is_whole
         else "shuffle the training data; if all targets are the same, look at how they are read and encoded",
-        evidence={"targets": event.elements, "steps": event.steps, "value": event.low if event.low is not None else ""},
+        evidence={"targets": _elements(event), "steps": _steps(event), "value": value if value is not None else ""},
         related=related if not is_whole else (),
         step_first=event.since + 1,
-        step_count=event.steps,
+        step_count=_steps(event),
     )
 
 
@@ -351,10 +360,10 @@ RULE = Rule(
     "loss looks as if it had converged.",
     fix="Repair how data are read.",
     fine="Labels that a program makes itself, as those of a critic or of a contrastive loss, constants that a model "
-    "starts from, tensors that no loss depends on, and data of one class that a model is made to forget. Data that the "
-    "same module is given beside others that differ, as an instruction before each text; beside another module that "
-    "tells the samples apart, they are a warning. Zeros that residuals are compared with, where data are a part of the "
-    "residual.",
+    "starts from, tensors that no loss depends on, targets that a loss ignores, and data of one class that a model is "
+    "made to forget. Data that the same module is given beside others that differ, as an instruction before each text; "
+    "beside another module that tells the samples apart, they are a warning. Zeros that residuals are compared with, "
+    "where data are a part of the residual.",
     needs=(InputsAlike, LossSignSeen, SamplesMetAgain, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),

@@ -15,7 +15,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest = {(event.dataset, event.field): event for event in trace.of(StoredDataChanged)}
     for event in latest.values():
         moves_on = event.assigned and event.asked  # with a model: chains, rollouts, answers that are kept
-        if event.again >= tunables["samples"] and not moves_on:
+        if event.again >= tunables["samples"] and not (moves_on or event.shuffled):
             yield _finding(event)
     for given in {event.location: event for event in trace.of(GivenRowsChanged)}.values():
         yield _written_by_the_loop(given)
@@ -47,6 +47,7 @@ def _written_by_the_loop(event: GivenRowsChanged) -> Finding:
 
 def _finding(event: StoredDataChanged) -> Finding:
     line = "" if event.seen else "; the line was not seen, this is where samples are read"
+    may_move_on = event.assigned or event.in_series
     return RULE.finding(
         f"reading samples of `{event.dataset}` changes what it stores in `{event.field}`: of "
         f"{plural(event.samples, 'sample')} that a reading changed, {event.again} were changed again by the next one; "
@@ -54,10 +55,10 @@ def _finding(event: StoredDataChanged) -> Finding:
         f"{plural(event.times, 'reading')}{line}",
         subject=f"{event.dataset}.{event.field}",
         location=event.location,
-        severity="warning" if event.assigned else "error",
-        confidence="high" if event.seen and not event.assigned else "medium",
+        severity="warning" if may_move_on else "error",
+        confidence="high" if event.seen and not may_move_on else "medium",
         help="if what is stored is to move on with each reading, all is well; otherwise keep the new value apart"
-        if event.assigned
+        if may_move_on
         else "make a new value instead of writing in place (`x = x / s` instead of `x /= s`), or copy the sample "
         "first, with `.clone()` or `.copy()`",
         evidence={
@@ -214,8 +215,10 @@ RULE = Rule(
     fix="Copy the sample before writing to it, or compute a new one.",
     fine="Work on copies, data sets that bring a sample to its final form once, counters beside the samples, data "
     "that change between readings, buffers that are filled anew or brought back, states that a model or other data "
-    "move, and what a reading puts there after asking a model, as the states of chains. What is assigned otherwise, "
-    "by a line that says so, is a warning.",
+    "move, and what a reading puts there after asking a model, as the states of chains. Samples whose parts, as the "
+    "points of a cloud, are shuffled where they lie: nothing is lost. What is assigned otherwise, by a line that says "
+    "so, is a warning, and so is what may be the state of a simulator: a reading that changes it gives out a series of "
+    "values of its shape.",
     needs=(StoredDataChanged, GivenRowsChanged),
     folds=("AD703",),
     examine=examine,

@@ -69,7 +69,7 @@ def _finding(event: StateLoaded) -> Finding:
         f"model's (`{event.unexpected[0]}` …){_explanation(event) if is_explained else ''}",
         subject=event.name,
         location=event.location,
-        severity="error" if is_sure else "warning",
+        severity="error" if is_sure else "info" if event.looked_at else "warning",
         confidence="high" if is_sure else "medium",
         help=_help(event)
         if is_explained
@@ -269,8 +269,9 @@ RULE = Rule(
     fix="Make the keys match, load with `strict=True`, and copy buffers where parameters are copied.",
     fine="A backbone that is loaded without its old head or decoder, where what is left has other shapes than what is "
     "missing, a few weights such as adapters, a smaller model that takes its part of a larger state, and loads that "
-    "are put right by a second one. Copies that gather statistics of their own in training mode, as averaged encoders "
-    "and target networks do.",
+    "are put right by a second one. Where nothing tells how the keys would fit, and the program goes on with those "
+    "that `load_state_dict` returned, it is only said that they differ. Copies that gather statistics of their own in "
+    "training mode, as averaged encoders and target networks do.",
     needs=(StateLoaded, StatisticsLeft),
     examine=examine,
     bad=(bad, bad_whole_checkpoint, bad_buffers_left_behind),

@@ -119,11 +119,14 @@ def _is_a_part(event: RowsCompared, events: list[RowsCompared]) -> bool:
 
 def _finding(event: RowsCompared, module: str) -> Finding:
     drawn = f" from `{event.loader}`" if event.loader else ""
+    without = event.unlabelled == event.shared
     return RULE.finding(
         f"{event.shared:,} of the {plural(event.evaluated, 'sample')}{drawn} that `{module}` was evaluated on "
-        f"({_share(event):.0%}) are, to the bit, among the {event.trained:,} that it had been trained on before",
+        f"({_share(event):.0%}) are, to the bit, among the {event.trained:,} that it had been trained on before"
+        f"{', without their targets' if without else ''}",
         subject=event.loader or module,
         location=event.split_at or event.location,
+        severity="info" if without else None,
         confidence="high" if _share(event) < 0.9 else "medium",
         help="split the data once, before anything is copied, repeated or augmented, and train on one part only; check "
         "that both parts have no index in common",
@@ -271,7 +274,9 @@ RULE = Rule(
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
     "a teacher whose outputs go into the loss of another model, and samples so simple that many are equal. Samples "
     "that are trained on once they have been evaluated, as in a backtest, a stream or active learning. Folds for which "
-    "all weights are reset, or put back to what they were at first, before the next one is trained on.",
+    "all weights are reset, or put back to what they were at first, before the next one is trained on. Samples that "
+    "were trained on without targets, as those of the other domain in an adaptation, are only told of: no operation "
+    "brought what the model returned for them together with data, up to the loss.",
     needs=(ModuleSeen, RowsCompared, TargetsSeen, WindowsShared),
     needs_phases=("training", "evaluation"),
     examine=examine,

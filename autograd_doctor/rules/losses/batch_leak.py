@@ -96,7 +96,8 @@ def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence] | None:
     if event.operation in _ALONG:
         return "error", "high"
     if event.operation in _ARITHMETIC:
-        return "error" if sure else "warning", "medium"
+        grades: tuple[Severity, ...] = ("error", "warning", "info")  # each with each was written down: may be meant
+        return grades[(not sure) + event.pairs], "medium"
     if event.time_first and (event.axes == 3 or event.operation in _RECURRENT):
         return ("error", "high") if sure or _is_pooled(event) else None
     if not sure:
@@ -142,7 +143,7 @@ def _help(event: BatchLeakJudged) -> str:
         return "say `batch_first=True` when building it, or move time to the first axis of its input"
     if event.operation in _ALONG:
         return "work along the axis of the features, not along the first one, which counts samples"
-    if event.operation in _ARITHMETIC:
+    if event.operation in _ARITHMETIC and not event.pairs:
         return "use statistics of each sample, or running ones as batch norm does in evaluation"
     return "keep samples apart in the forward, unless they are meant to see one another"
 
@@ -317,7 +318,9 @@ RULE = Rule(
     "not have in use, and a batch of one gives another result.",
     fix="Let no operation work along the axis of samples: mind `batch_first`, and the `dim` of softmax and statistics.",
     fine="Batch normalisation in training mode, similarities between all samples of a batch, nodes of a graph "
-    "given with its edges, and attention within a batch on purpose, which is told as `info`.",
+    "given with its edges, and attention within a batch on purpose, which is told as `info`. Rows that the module "
+    "compares with one another, each with each along two axes (`x[:, None] - x[None]`), may be the parts of one "
+    "system: that is told one severity lower.",
     needs=(BatchLeakJudged, ModuleSeen),
     examine=examine,
     bad=(bad, bad_attention_weights, bad_encoding_along_the_batch),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
+from autograd_doctor.events.losses import TermWeightGrew
 from autograd_doctor.events.numerics import CarriedValueMeasured, LossesFollowed, NonFiniteProduced, UpdatesMeasured
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
@@ -29,6 +30,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         carried = None if by_rate else _grown(trace, curve, rise, tunables)
         if carried is not None:
             yield _carried_finding(trace, curve, optimizer, carried)
+        elif _is_weighed_more(trace, curve, optimizer, tunables):
+            continue
         elif rise >= tunables["factor"] and (
             by_rate or (far and growth(trace, optimizer) >= tunables["weight_growth"])
         ):
@@ -49,6 +52,23 @@ def _rise(curve: Curve) -> float:
     """The last losses divided by the first: one that is minimised should not rise. One that falls below 0 does not."""
     opening, closing = curve.opening, curve.closing
     return closing / abs(opening) if opening and closing is not None and curve.count > 2 else 0.0
+
+
+def _is_weighed_more(trace: Trace, curve: Curve, optimizer: int, tunables: Tunables) -> bool:
+    """Whether the program raised the weight of a term by more than the loss rose, while the term itself did not grow
+    and steps became small: a penalty that it follows a path of minima with, not a run that left them."""
+    grown = [
+        event.last / event.first
+        for event in trace.of(TermWeightGrew)
+        if event.backward_at == curve.location and _is_kept_down(event)
+    ]
+    late = [each.typical for each in relative_updates(trace, optimizer)[-5:]]
+    is_settled = bool(late) and median(late) < tunables["large_ratio"] and not curve.ends_non_finite
+    return is_settled and _rise(curve) <= max(grown, default=0.0)
+
+
+def _is_kept_down(event: TermWeightGrew) -> bool:
+    return event.size_first is not None and event.size_last is not None and event.size_last <= event.size_first
 
 
 def _early_ratio(trace: Trace, optimizer: int) -> float:
@@ -263,8 +283,10 @@ RULE = Rule(
     fix="Lower the learning rate, warm it up, or clip gradients; normalise large inputs and targets; keep values that "
     "are carried over from step to step bounded.",
     fine="Growing targets, such as returns in reinforcement learning, and harder tasks raise a loss, but not the "
-    "weights. States that grow because their inputs grow, counters, schedules, and means that converge are fine. "
-    "Adversarial losses, which rise in turns, and losses that fall below zero are not judged.",
+    "weights. States that grow because their inputs grow, counters, schedules, and means that converge are fine. So is "
+    "a loss that rises by no more than a number that the program multiplies one of its terms by, as that of a penalty, "
+    "while the term itself does not grow and steps become small. Adversarial losses, which rise in turns, and losses "
+    "that fall below zero are not judged.",
     needs=(
         LossesFollowed,
         UpdatesMeasured,
@@ -273,6 +295,7 @@ RULE = Rule(
         OptimizerStepped,
         CarriedValueMeasured,
         NonFiniteProduced,
+        TermWeightGrew,
     ),
     examine=examine,
     bad=(bad, bad_slowly, bad_state),

@@ -305,7 +305,9 @@ RULE = Rule(
     why="One such value makes the loss and every gradient non-finite, and after one step every weight. By the time "
     "you notice, usually in the printed loss, its origin is lost.",
     fix="Clamp the argument of the operation, or use PyTorch's numerically stable function for the whole expression.",
-    fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
+    fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss. "
+    "Infinities that the program itself puts beside or in place of what it computed, as the outermost of its bounds, "
+    "and reads; not a single number that it computes from them, such as a loss.",
     needs=(
         *(NonFiniteProduced, NonFiniteInput, NonFiniteGradient, LossesFollowed),
         *(BackwardRan, OptimizerBuilt, OptimizerStepped, ScalerUsed),

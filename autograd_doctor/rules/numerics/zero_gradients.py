@@ -8,6 +8,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut, GradientNormsMeasured, OptimizerStepped, Zeroing
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.operations import CLASSES
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.siblings import backwards_of_siblings
@@ -90,10 +91,11 @@ def _first_zeroings(trace: Trace) -> Iterator[tuple[Zeroing, BackwardRan]]:
 
 
 def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backward: BackwardRan | None) -> Finding:
-    """Certain where the operation was seen. A term weighted with 0 beside a loss that trains may be switched off."""
+    """Certain where the operation was seen. Beside a loss that trains, a term weighted with 0 may be switched off, and
+    one over classes that passes nothing on may have targets in other steps."""
     steps = max(len(trace.gradient_norms[parameter]) for parameter in parameters)
-    scales = zeroing is not None and zeroing.operation in _SCALES
-    beside = scales and backward is not None and _others_learn(trace, backward, parameters)
+    may_rest = zeroing is not None and zeroing.operation in _SCALES | CLASSES
+    beside = may_rest and backward is not None and _others_learn(trace, backward, parameters)
     holder = next((o for o, held in trace.optimizer_parameters.items() if held.intersection(parameters)), None)
     built = trace.optimizers.get(holder) if holder is not None else None
     location = zeroing.location if zeroing else None
@@ -276,8 +278,9 @@ RULE = Rule(
     fine="Biases whose effect cancels mathematically (before a normalisation, in a difference of scores), rows of an "
     "embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. If "
     "the same lines pass on gradients in another model, before or after, this model is a control, such as one "
-    "component compared with several. If only vectors and scalars have no gradient, nothing is reported: they cannot "
-    "be distinguished from such biases.",
+    "component compared with several. A loss over classes that passes nothing on in the steps that were looked at may "
+    "have targets in others: beside terms that learn, it is a warning. If only vectors and scalars have no gradient, "
+    "nothing is reported: they cannot be distinguished from such biases.",
     needs=(BackwardRan, GradientNormsMeasured, OptimizerBuilt, OptimizerStepped, RunEnded),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),

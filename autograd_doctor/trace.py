@@ -346,6 +346,11 @@ class Trace:
         told = [event.world_size for event in self.of(RecordingStarted)]
         return max([*told, *(event.world_size for event in self.of(RankJoined))], default=1)
 
+    @cached_property
+    def steps_before(self) -> int:
+        """How many steps the run had taken when this was begun to be recorded, as a later chapter of it."""
+        return next((event.steps_before for event in self.of(RecordingStarted)), 0)
+
     @property
     def ended_by_itself(self) -> bool:
         """Whether the program came to its end by itself, though passes over data may have been cut."""

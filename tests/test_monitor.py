@@ -112,6 +112,15 @@ LATE = {
     loss.backward()
     optimizer.step()  # expect: AD110
 """,
+    "a schedule runs past its end": """
+    if step == 0:
+        decay = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: 1 - done / 350)
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # expect: AD117
+    decay.step()
+""",
     "the sign of the loss turns": """
     loss = torch.nn.functional.cross_entropy(model(x), y)
     if step >= 350:
@@ -582,6 +591,22 @@ def test_chapters_are_paid_for_by_the_time_that_passes() -> None:
     clock.now = 200.0
     assert allowance.is_paid()
     assert allowance.earned == pytest.approx(2.0 - 0.8), "in the long run, the first one is paid for, too"
+
+
+def test_a_run_that_has_doubled_is_looked_at_where_that_takes_a_small_part_of_it() -> None:
+    clock = _Clock()
+    allowance = Allowance(0.01, 0.1, clock)
+    allowance.first_is_over()
+    allowance.spend(0.5)
+    allowance.chapter_is_over()
+    clock.now = 9.0
+    assert not allowance.may_double()
+    clock.now = 11.0
+    assert not allowance.may_hurry()
+    assert allowance.may_double(), "half a second is less than a twentieth of eleven"
+    allowance.spend(0.6)
+    allowance.chapter_is_over()
+    assert not allowance.may_double(), "the one before took longer"
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 2.0), st.floats(0.0, 0.5), st.booleans()), max_size=200))

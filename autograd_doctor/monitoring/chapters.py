@@ -16,7 +16,6 @@ from autograd_doctor.events.run import (
     InstrumentDetached,
     LightStepsCounted,
     ProgramRaised,
-    RecordingStarted,
     RunEnded,
 )
 from autograd_doctor.events.steps import BackwardRan, MemoryMeasured
@@ -96,7 +95,7 @@ def unsure(opening: Report, second: Report) -> set[str]:
 
 def dated(report: Report, trace: Trace) -> Report:
     """With no finding dated before the chapter in which it was made: what was so in all of it may be older, or not."""
-    first = 1 + next((event.steps_before for event in trace.of(RecordingStarted)), 0)
+    first = 1 + trace.steps_before
     findings = [
         msgspec.structs.replace(finding, step_first=max(finding.step_first, first)) for finding in report.findings
     ]

@@ -13,6 +13,9 @@ _KEPT = 200
 _SOON = 5.0
 _EARLY = 0.4
 """Of the advance, for each time that a run has become twice as long, beginning with so many seconds."""
+_SMALL_PART = 0.05
+"""Of the time that a run has taken, which a chapter may take each time that it has doubled: all of them together take
+less than a tenth of a run of seconds, and ever less of a longer one. Chosen."""
 _MOST_UNSEEN = 3.0
 """Times that a step under a function mode, which each operation goes through, may take as long as the looks in it:
 beyond, it was slow by itself, as when it evaluates or waits for data. Chosen."""
@@ -40,6 +43,7 @@ class Allowance:
         self._spent = 0.0
         self._first = 0.0
         self._is_first = True
+        self._latest = self._before = 0.0
 
     @property
     def spent(self) -> float:
@@ -62,6 +66,15 @@ class Allowance:
     def may_hurry(self) -> bool:
         """Whether one may begin for something new."""
         return self._spent <= self.earned + self._advance
+
+    def may_double(self) -> bool:
+        """Whether one may begin because the run has become twice as long: also if it takes, as the one before did, but
+        a small part of the time until now."""
+        return self.may_hurry() or self._latest <= _SMALL_PART * (self._clock() - self._began)
+
+    def chapter_is_over(self) -> None:
+        """What is spent from now on is spent on the next one."""
+        self._latest, self._before = self.spent - self._before, self.spent
 
     def first_is_over(self) -> None:
         """What is spent from now on is to be paid for."""

@@ -169,6 +169,7 @@ class Monitored:
     def _turned(self, chapter: Chapter) -> BaseException | None:
         if not chapter.settled:
             chapter.settle(self._news)
+            self._allowance.chapter_is_over()
             self._settled_at = CLOCK.monotonic()
             if self._must_follow:
                 self._turn_soon()
@@ -220,7 +221,7 @@ class Monitored:
         """
         least = 2 * LEAST_STEPS if chapter.number == 1 else DOUBLED_FROM
         if steps >= max(least, 2 * chapter.first):
-            return self._allowance.may_hurry()
+            return self._allowance.may_double()
         has_rested = CLOCK.monotonic() >= self._settled_at + REST
         return has_rested and self._allowance.is_paid()
 

@@ -21,7 +21,7 @@ _AGAIN = 2
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
-        highest: dict[int, float] = {}
+        highest = _rates_before(trace, optimizer)
         for step in steps if optimizer is not None else ():
             rates = {group: rate for group, rate in enumerate(step.learning_rates) if rate is not None}
             limits = {group: -tunables["of_highest"] * rate for group, rate in highest.items() if rate > 0}
@@ -32,6 +32,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 yield _finding(trace, step, rates[worst], highest[worst])
                 break
             highest |= {group: max(rate, highest.get(group, 0.0)) for group, rate in rates.items()}
+
+
+def _rates_before(trace: Trace, optimizer: int | None) -> dict[int, float]:
+    """The rate that the first group had, where nobody has watched the run from its beginning."""
+    calls = (call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer)
+    base = next((call.base_rate for call in calls if call.base_rate is not None), None)
+    return {0: base} if base is not None and trace.steps_before else {}
 
 
 def _takes_turns(steps: list[OptimizerStepped], group: int) -> bool:

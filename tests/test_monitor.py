@@ -118,8 +118,8 @@ LATE = {
     loss = torch.nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
-    optimizer.step()  # expect: AD117
-    decay.step()
+    optimizer.step()
+    decay.step()  # expect: AD117
 """,
     "the sign of the loss turns": """
     loss = torch.nn.functional.cross_entropy(model(x), y)

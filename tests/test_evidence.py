@@ -81,7 +81,7 @@ LOCK = """
 def test_a_hang_in_training_is_told_from_the_end_of_the_time(
     checked: Callable[..., Checked], hang: str, line: str
 ) -> None:
-    report, code = checked(hang, "--max-seconds", "5")
+    report, code = checked(hang, "--max-seconds", "8")
     assert (code, report["verdict"], report["run"]["stopped_by"]) == (3, "program-failed", "hung")
     assert f"hung after {report['run']['steps']} steps" in report["exit_reason"]
     (note,) = [note for note in report["notes"] if "hung" in note]

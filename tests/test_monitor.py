@@ -599,11 +599,11 @@ def test_a_run_that_has_doubled_is_looked_at_where_that_takes_a_small_part_of_it
     allowance.first_is_over()
     allowance.spend(0.5)
     allowance.chapter_is_over()
-    clock.now = 9.0
+    clock.now = 24.0
     assert not allowance.may_double()
-    clock.now = 11.0
+    clock.now = 26.0
     assert not allowance.may_hurry()
-    assert allowance.may_double(), "half a second is less than a twentieth of eleven"
+    assert allowance.may_double(), "half a second is less than a fiftieth of 26"
     allowance.spend(0.6)
     allowance.chapter_is_over()
     assert not allowance.may_double(), "the one before took longer"

@@ -13,9 +13,9 @@ _KEPT = 200
 _SOON = 5.0
 _EARLY = 0.4
 """Of the advance, for each time that a run has become twice as long, beginning with so many seconds."""
-_SMALL_PART = 0.05
-"""Of the time that a run has taken, which a chapter may take each time that it has doubled: all of them together take
-less than a tenth of a run of seconds, and ever less of a longer one. Chosen."""
+_SMALL_PART = 0.02
+"""Of the time that a run has taken, which a chapter may take each time that it has doubled: then all of them together
+take no more. It is what may be spent on steps of 5 ms."""
 _MOST_UNSEEN = 3.0
 """Times that a step under a function mode, which each operation goes through, may take as long as the looks in it:
 beyond, it was slow by itself, as when it evaluates or waits for data. Chosen."""

@@ -9,16 +9,14 @@ import libcst as cst
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import operand
-
-_PLACES = {"cosine_embedding_loss": 2, "hinge_embedding_loss": 1, "soft_margin_loss": 1}
-"""Of the labels, among the arguments of each loss and of its module."""
+from autograd_doctor.operations import SIGNED
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
     """Twice the label, less one."""
     here = case.here()
     call = here.at(case.finding.location, cst.Call) if here is not None else None
-    labels = here.argument(call, _PLACES[case.finding.subject], "target") if here is not None and call else None
+    labels = here.argument(call, SIGNED[case.finding.subject], "target") if here is not None and call else None
     if here is not None and labels is not None:
         code = f"2 * {operand(here.code(labels.value))} - 1"
         yield case.candidate(f"give the loss `{code}`", Editing(here).replace(labels.value, code))

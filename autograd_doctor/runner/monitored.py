@@ -266,11 +266,12 @@ class Monitored:
     def _value_read(self, tensor: torch.Tensor) -> None:
         """A bare signal. An accelerator is not waited for."""
         chapter = self._chapter
-        if chapter is None or self._spoiled_evaluations >= MOST_SPOILED or not is_plain(tensor):
+        is_told = self._evaluation_spoiled or self._spoiled_evaluations >= MOST_SPOILED
+        if chapter is None or is_told or not is_plain(tensor):
             return
         with chapter.session.signals.guard.looking():
             is_number = tensor.numel() == 1 and not tensor.requires_grad and not is_remote(tensor)
-            if is_number and is_checkable(tensor) and is_spoiled(tensor) and not self._evaluation_spoiled:
+            if is_number and is_checkable(tensor) and is_spoiled(tensor):
                 self._evaluation_spoiled = True
                 self._spoiled_evaluations += 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.findings import Evidence, Related
 
 IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
@@ -66,6 +66,6 @@ def origins(born: NonFiniteProduced) -> tuple[Related, ...]:
     )[:3]
 
 
-def rows(born: NonFiniteProduced) -> Evidence:
+def rows(born: NonFiniteProduced | NonFiniteInput) -> Evidence:
     """Which rows of the batch were spoiled."""
     return {"rows_of_the_batch": ", ".join(map(str, born.rows))} if born.rows else {}

@@ -19,9 +19,6 @@ _EFFECTS = {
     "soft_margin_loss": "an element labelled 0 adds log 2 whatever the score is, and no gradient",
 }
 
-_PLACES = {"cosine_embedding_loss": 2, "hinge_embedding_loss": 1, "soft_margin_loss": 1}
-"""How many operands come before the labels."""
-
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     signed = {op.location for tape in trace.tapes for op in tape.named(*SIGNED) if _has_sign(op)}
@@ -40,7 +37,7 @@ def _unsigned(tape: Tape) -> Iterator[tuple[Location | None, Op]]:
     leaves them out, no other term that pushes, and, between two embeddings, none that stays where it is."""
     for op in tape.named(*SIGNED):
         taught = op.live if op.name == "cosine_embedding_loss" else op.values[:1]
-        has_both = len(taught) == _PLACES[op.name] and all(value.learns for value in taught)
+        has_both = len(taught) == SIGNED[op.name] and all(value.learns for value in taught)
         if has_both and op.plain and op.plain[-1].span == (0, 1) and _is_all(op, tape):
             yield op.location, op
 

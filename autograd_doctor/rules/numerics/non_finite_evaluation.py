@@ -11,7 +11,7 @@ from autograd_doctor.events.steps import NonFiniteGradient
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.births import IMPORTS, described_operands, kinds_of, origins, reason_and_help
+from autograd_doctor.views.births import IMPORTS, described_operands, kinds_of, origins, reason_and_help, rows
 from autograd_doctor.views.losses import elsewhere
 
 
@@ -49,7 +49,7 @@ def _finding(event: EvaluationSpoiled) -> Finding:
             "evaluations_not_finite": event.spoiled,
             "nan_values": cause.facts.nan,
             "inf_values": cause.facts.inf,
-            **({"rows_of_the_batch": ", ".join(map(str, born.rows))} if born.rows else {}),
+            **rows(born),
         },
         related=(*elsewhere("it is read here", event.read_at, born.location), *cause.related),
         notes=cause.notes,
@@ -108,10 +108,10 @@ def bad() -> None:
     token = torch.randint(0, 20, (128, 6))
     held_out, length = torch.randint(0, 20, (32, 6)), torch.arange(32) % 7
     for epoch in range(4):
-        for rows in torch.randperm(128).split(16):
-            scores = model(token[rows]).flatten(0, 1)
+        for chosen in torch.randperm(128).split(16):
+            scores = model(token[chosen]).flatten(0, 1)
             optimizer.zero_grad()
-            nn.functional.cross_entropy(scores, (token[rows] + 1).flatten() % 20).backward()
+            nn.functional.cross_entropy(scores, (token[chosen] + 1).flatten() % 20).backward()
             optimizer.step()
         with torch.no_grad():
             loss = nn.functional.cross_entropy(model(held_out).mT, (held_out + 1) % 20, reduction="none")
@@ -132,9 +132,9 @@ def bad_data() -> None:
     sensors[9] = torch.tensor([0.2, float("nan"), 0.1, -0.4])  # <- AD416
     held_out = torch.utils.data.TensorDataset(torch.stack(sensors))
     for _ in range(4):
-        for rows in torch.randperm(64).split(8):
+        for chosen in torch.randperm(64).split(8):
             optimizer.zero_grad()
-            nn.functional.mse_loss(model(x[rows]), x[rows].sum(1, keepdim=True)).backward()
+            nn.functional.mse_loss(model(x[chosen]), x[chosen].sum(1, keepdim=True)).backward()
             optimizer.step()
         model.eval()
         with torch.inference_mode():
@@ -154,9 +154,9 @@ def good() -> None:
     x, held_out = torch.randn(128, 8), torch.randn(32, 8)
     label, held_out_label = x[:, :3].argmax(1), held_out[:, :3].argmax(1)
     for _ in range(4):
-        for rows in torch.randperm(128).split(16):
+        for chosen in torch.randperm(128).split(16):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x[rows]), label[rows]).backward()
+            nn.functional.cross_entropy(model(x[chosen]), label[chosen]).backward()
             optimizer.step()
         with torch.no_grad():
             scores = model(held_out)

@@ -407,6 +407,15 @@ def test_nan_in_data_is_not_blamed_on_what_moves_or_uses_them() -> None:
     assert [finding.code for finding in report.findings][:1] == ["AD403"], summary(report)
 
 
+@pytest.mark.parametrize("name", ["ad401_bandit_entropy", "ad401_padding_normalised_to_nothing"])
+def test_nan_is_told_that_a_loss_leaves_out_or_the_program_only_reads(name: str) -> None:
+    (program,) = (path for path in programs() if path.stem == name)
+    source = ALL_ON_IT + program.read_text(encoding="utf-8")
+    (found,) = check_program(source).findings
+    assert found.location is not None
+    assert [(found.code, found.location.line)] == marks(source)
+
+
 def test_a_loader_that_collates_onto_the_accelerator_is_healthy() -> None:
     report = check("""
         import torch

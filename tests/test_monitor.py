@@ -575,7 +575,7 @@ class _Clock:
 
 def test_chapters_are_paid_for_by_the_time_that_passes() -> None:
     clock = _Clock()
-    allowance = Allowance(0.01, 0.5, clock)
+    allowance = Allowance(0.01, 0.8, clock)
     allowance.looked_at_step(0.9, 0.7)
     for _ in range(20):
         allowance.plain_steps(1, 0.1, 0.0)
@@ -587,10 +587,22 @@ def test_chapters_are_paid_for_by_the_time_that_passes() -> None:
     assert not allowance.may_hurry()
     clock.now = 20.0
     assert allowance.may_hurry()
+    assert not allowance.may_hurry(0.5)
     assert not allowance.is_paid()
     clock.now = 200.0
     assert allowance.is_paid()
+    assert allowance.is_earned(), "nothing is known of what one takes"
+    allowance.chapter_is_over()
+    assert not allowance.is_earned(), "the next one would take as much"
     assert allowance.earned == pytest.approx(2.0 - 0.8), "in the long run, the first one is paid for, too"
+
+
+def test_time_in_which_the_machine_works_for_others_is_not_spent() -> None:
+    allowance = Allowance(0.01, 0.5, _Clock())
+    for _ in range(20):
+        allowance.plain_steps(1, 0.1, 0.0)
+    allowance.looked_at_step(3.0, 2.5, 0.3)
+    assert allowance.spent == pytest.approx(0.3)
 
 
 def test_a_run_that_has_doubled_is_looked_at_where_that_takes_a_small_part_of_it() -> None:
@@ -634,6 +646,15 @@ def test_losses_that_leave_their_course_are_a_surprise_and_noise_is_none() -> No
     on_it = [surprises.add("here", 9.0 + 0.2 * float(torch.randn(()))) for _ in range(1000)]
     assert not any(on_it), "it has got used to it"
     assert any(surprises.add("here", 9.0) for _ in range(50)), "they do not differ any more"
+
+
+def test_losses_that_leave_their_course_often_are_a_surprise_where_they_leave_it_further() -> None:
+    surprises = Surprises()
+    torch.manual_seed(0)
+    stairs = [step // 200 % 2 + 0.2 * float(torch.randn(())) for step in range(20_000)]
+    found = [step for step, loss in enumerate(stairs) if surprises.add("here", loss)]
+    assert 0 < len(found) < 30, "of 100 such steps"
+    assert any(surprises.add("here", 30.0 + 0.2 * float(torch.randn(()))) for _ in range(50))
 
 
 # ------------------------------------------------------------------------------------------------------- the folder

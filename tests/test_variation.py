@@ -26,11 +26,20 @@ def test_samples_that_differ_no_more() -> None:
 
 @pytest.mark.parametrize(
     "batches",
-    [(None, None), ("x", "x"), (None, "x", None), (None, "x", None, "x"), (None, "x", "y")],
+    [(None, None), ("x", "x"), (None, "x", None), (None, "x", None, "x"), ("x", "y")],
     ids=["never", "from the start", "once", "now and then", "another one each time"],
 )
 def test_samples_that_do_otherwise(batches: tuple[Hashable, ...]) -> None:
-    assert not after(*batches).has_ended
+    found = after(*batches)
+    assert not found.has_ended
+    assert not found.has_narrowed
+
+
+def test_batches_of_one_sample_each_after_such_that_differ() -> None:
+    found = after(None, None, "x", "y", "y")
+    assert found.has_narrowed
+    assert not found.has_ended
+    assert (found.varied, found.since, found.steps, found.samples) == (2, 2, 3, 48)
 
 
 def test_small_batches_tell_nothing() -> None:

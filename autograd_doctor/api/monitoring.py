@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import socket
 import sys
@@ -33,20 +34,18 @@ from autograd_doctor.plan import Looked, Plan, Ranks, Target
 from autograd_doctor.ranks import this_rank
 from autograd_doctor.renderers.wording import line_of
 from autograd_doctor.report import ReportedFinding
-from autograd_doctor.runner.allowance import Allowance
+from autograd_doctor.runner.allowance import Allowance, lasting_from
 from autograd_doctor.runner.joined import Joined
 from autograd_doctor.trace import Trace
 
 LOG = logging.getLogger("autograd_doctor")
 _ARGUMENTS = ("trace", "budget", "on_finding", "stop_on", "checkpoint")
-_ADVANCE = 0.4
+_ADVANCE = 1.0
 """Seconds that may be spent before they are earned, where something is new."""
 _LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
 """Of findings that are told. Those of low confidence, and infos, are in the report."""
 _NAMED = 4
 """Weights of a checkpoint that are not finite."""
-_LASTS, _OF_RUN = 500, 4
-"""Steps, and the part of those before it was first found: so long at least after that, something is found to last."""
 
 
 class _Chapter(Protocol):
@@ -187,6 +186,8 @@ class _Telling:
         self._since: dict[str, int] = {}
         self._told: set[str] = set()
         self._doubted: set[str] = set()
+        self.settles_at = math.inf
+        """The step from which on what was found, and may be acquitted, is known to last if it is found again."""
 
     def known(self, finding: ReportedFinding) -> bool:
         """Whether it was found before."""
@@ -202,8 +203,11 @@ class _Telling:
         if finding.fingerprint in self._told | self._doubted or finding.severity not in _LEVELS:
             return False
         is_sure = finding.severity == "error" or finding.confidence == "high"
-        lasts = finding.confidence == "medium" and step >= since + max(_LASTS, since // _OF_RUN)
-        if finding.confidence == "low" or not (is_sure or lasts):
+        lasts_at = lasting_from(since)
+        if finding.confidence == "low":
+            return False
+        if not is_sure and step < lasts_at:
+            self.settles_at = min(self.settles_at, lasts_at)
             return False
         self._told.add(finding.fingerprint)
         return True
@@ -386,7 +390,9 @@ class Monitor:
             self._folder.begin(self._about)
         except OSError as error:
             raise Mistake(f"monitor(): {self._path}: cannot be written: {error.strerror}") from None
-        monitored = Monitored(Judges(self._plan, self._numbers.add, self._judged, self._failed), self._allowance)
+        telling = self._telling
+        judges = Judges(self._plan, self._numbers.add, self._judged, lambda: telling.settles_at, self._failed)
+        monitored = Monitored(judges, self._allowance)
         self._monitored = monitored
         monitored.begin()
         atexit.register(self._at_exit)
@@ -459,6 +465,7 @@ class Monitor:
         report = dated(self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked)), trace)
         if looked == "closely":
             self._calibrate(chapter.number, report)
+            self._telling.settles_at = math.inf
         step, at = chapter.step, CLOCK.time()
         told_before = self._told_before(chapter.number)
         follow = consequences(trace, told_before, self._job.rules, last=self._numbers.latest().loss)

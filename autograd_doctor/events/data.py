@@ -289,7 +289,8 @@ class InputsAlike(Event, frozen=True):
     constant: so were all values in them, and this was the value. read: they came out of arrays in
     each step anew, and of no loader or larger tensor. made_at: the line that made the data. beside: the same steps gave
     another module data that differ. varied: samples had differed before, in so many looks at batches, until the step
-    `since`; same_source: they came from the same loader, or tensor.
+    `since`; same_source: they came from the same loader, or tensor; each_its_own: since then each batch holds one
+    sample, and not that of the others.
     """
 
     module: int
@@ -305,6 +306,7 @@ class InputsAlike(Event, frozen=True):
     since: int = 0
     varied: int = 0
     same_source: bool = False
+    each_its_own: bool = False
 
 
 class WorkersAlike(Event, frozen=True):

@@ -1,4 +1,4 @@
-"""Looks at what differs at first, and is one and the same from some step on."""
+"""Looks at batches whose samples differ at first, and are one and the same from some step on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Variation(Generic[One]):
 
     varied: looks at batches whose samples differed, before those in which they did not; varied_at: the step of the
     latest. since, steps, samples: of the looks after them, at batches that hold one and the same sample throughout.
-    one: that sample. is_steady: the one kind has followed the other, once. origins: where batches that differed came
-    from, and those since then, as far as that is known.
+    one: that sample, of the first of them; is_one: it is that of the others, too. is_steady: the one kind has followed
+    the other, once. origins: where batches that differed came from, and those since then, as far as that is known.
     """
 
     varied: int = 0
@@ -28,6 +28,7 @@ class Variation(Generic[One]):
     steps: int = 0
     samples: int = 0
     one: One | None = None
+    is_one: bool = True
     is_steady: bool = True
     origins: tuple[set[Hashable], set[Hashable]] = field(default_factory=lambda: (set(), set()))
     _step: int = -1
@@ -43,7 +44,7 @@ class Variation(Generic[One]):
             return
         if not self.steps:
             self.since, self.one = step, one
-        self.is_steady &= one == self.one
+        self.is_one &= one == self.one
         self.origins[1].add(origin)
         self.steps += step != self._step
         self.samples += samples
@@ -58,4 +59,13 @@ class Variation(Generic[One]):
     @property
     def has_ended(self) -> bool:
         """Whether samples differed, and are all the same since then."""
+        return self._has_turned and self.is_one
+
+    @property
+    def has_narrowed(self) -> bool:
+        """Whether samples of a batch differed, and no batch has had two since then, though each has had its own."""
+        return self._has_turned and not self.is_one
+
+    @property
+    def _has_turned(self) -> bool:
         return self.is_steady and self.varied > 0 and self.steps > 0

@@ -11,14 +11,21 @@ _ENOUGH = 20
 _KEPT = 200
 """Steps of which only the pulse was taken, by which a plain one is told: the latest, as a run may become slower."""
 _SOON = 5.0
-_EARLY = 0.4
+_EARLY = 0.16
 """Of the advance, for each time that a run has become twice as long, beginning with so many seconds."""
 _SMALL_PART = 0.02
 """Of the time that a run has taken, which a chapter may take each time that it has doubled: then all of them together
 take no more. It is what may be spent on steps of 5 ms."""
+_LASTS, _OF_RUN = 500, 4
+"""Steps, and the part of those before: stages of a run are the longer the later they come."""
 _MOST_UNSEEN = 3.0
 """Times that a step under a function mode, which each operation goes through, may take as long as the looks in it:
 beyond, it was slow by itself, as when it evaluates or waits for data. Chosen."""
+
+
+def lasting_from(step: int) -> int:
+    """The step from which on something is found to last that came up in this one."""
+    return step + max(_LASTS, step // _OF_RUN)
 
 
 class Allowance:
@@ -63,14 +70,18 @@ class Allowance:
         """Whether a chapter may begin."""
         return self._spent <= self.earned
 
-    def may_hurry(self) -> bool:
-        """Whether one may begin for something new."""
-        return self._spent <= self.earned + self._advance
+    def is_earned(self) -> bool:
+        """Whether one is paid for that takes as long as the latest."""
+        return self._spent + self._latest <= self.earned
+
+    def may_hurry(self, part: float = 1.0) -> bool:
+        """Whether one may begin for something new, with so large a part of the advance."""
+        return self._spent <= self.earned + part * self._advance
 
     def may_double(self) -> bool:
-        """Whether one may begin because the run has become twice as long: also if it takes, as the one before did, but
-        a small part of the time until now."""
-        return self.may_hurry() or self._latest <= _SMALL_PART * (self._clock() - self._began)
+        """Whether one may begin because the run has become twice as long: half of the advance is kept for news. Also if
+        it takes, as the one before did, but a small part of the time until now."""
+        return self.may_hurry(0.5) or self._latest <= _SMALL_PART * (self._clock() - self._began)
 
     def chapter_is_over(self) -> None:
         """What is spent from now on is spent on the next one."""
@@ -96,8 +107,13 @@ class Allowance:
             self._first += sum(_cost(took, spent, plain) for took, spent in self._unsettled)
             self._unsettled.clear()
 
-    def looked_at_step(self, seconds: float, looked: float) -> None:
-        """The same of one that was looked at: its operations went through our hands as well."""
+    def looked_at_step(self, seconds: float, looked: float, busy: float = math.inf) -> None:
+        """The same of one that was looked at: its operations went through our hands as well.
+
+        busy: seconds for which this thread had the processor, where nothing but it was at work: what the machine did
+        for others meanwhile costs the program nothing.
+        """
+        seconds, looked = min(seconds, busy), min(looked, busy)
         if len(self._plain) >= _ENOUGH:
             self.spend(_cost(seconds, looked, median(self._plain)))
         else:

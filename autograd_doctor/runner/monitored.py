@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterable
 from threading import get_ident
@@ -27,7 +28,7 @@ from autograd_doctor.reading.subclasses import gradient_of, is_plain
 from autograd_doctor.reading.tensor_facts import is_checkable, is_remote, is_spoiled
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes
-from autograd_doctor.runner.allowance import Allowance
+from autograd_doctor.runner.allowance import Allowance, lasting_from
 from autograd_doctor.runner.chapter import Chapter
 from autograd_doctor.runner.surprise import Surprises
 from autograd_doctor.runner.within import ending, living_optimizers
@@ -37,14 +38,16 @@ from autograd_doctor.signals.optimizers import StepCall
 LEAST_STEPS = 40
 """Steps of a chapter that are watched as in a check: ten of each phase in full, and as many that are compared."""
 LATER = 5
-"""Times as many steps from the third chapter on, nearly all of them light: what goes wrong once in an epoch, and in
-each, shows in several of them."""
+"""Times as many steps of a chapter that is earned, from the third on, nearly all of them light: what goes wrong once in
+an epoch, and in each, shows in several of them."""
 MOST_STEPS = 300
 """Where something is new all the time, the chapter rests all the same."""
 DOUBLED_FROM = 1000
 REST = 20.0
+_DOUBLINGS = 4
 """Steps from which on a run is looked at each time that it has become twice as long, and seconds between chapters that
-come for no such reason, nor for news: what may be spent in advance is to last for the run of minutes."""
+come for no such reason, nor for news: what may be spent in advance is to last for the run of minutes. What is left
+for news grows with each doubling, so many times."""
 
 MOST_SPOILED = 3
 """Evaluations to look into because the one before gave NaN or Inf, which may stand for what is not there."""
@@ -54,12 +57,14 @@ class Judges(NamedTuple):
     """What is done with a chapter, outside of torch's calls; it returns what is to be raised in the program.
 
     plan: of a chapter, by its number and the steps before. recorded: each event as it is recorded. judged: what was
-    recorded so far. failed: a mistake of ours, or a disk that is full; nothing is watched any more.
+    recorded so far. settles_at: the step from which on another chapter tells whether what was found lasts.
+    failed: a mistake of ours, or a disk that is full; nothing is watched any more.
     """
 
     plan: Callable[[int, int], Plan]
     recorded: Callable[[Event], None]
     judged: Callable[[Chapter, Looked], BaseException | None]
+    settles_at: Callable[[], float]
     failed: Callable[[Exception], None]
 
 
@@ -80,13 +85,16 @@ class Monitored:
         self._chapter: Chapter | None = None
         self.chapters = self._counted = 0
         self._process = os.getpid()
+        self._began = CLOCK.monotonic()
         self._thread = get_ident()
         self._is_turning = self._waits = False
         self._hears_reads = self._evaluation_spoiled = self._urgent = False
         self._spoiled_evaluations = 0
         self._spoiled_in = -1
-        self._must_follow = False
-        self._stepped_at = self._quiet_at = self._settled_at = 0.0
+        self._must_follow = self._is_early = False
+        self._again_at = math.inf
+        """The step from which on it is looked again at what was new: some of it does not show at once."""
+        self._stepped_at = self._quiet_at = self._busy_at = self._settled_at = 0.0
 
     @property
     def steps(self) -> int:
@@ -130,6 +138,9 @@ class Monitored:
             chapter.hear(losses.known, self._loss_known)
         chapter.hear(signals.train_modes.began, self._mode_switched)
         self._is_turning = self._must_follow = self._hears_reads = False
+        self._is_early = not self._allowance.is_earned()
+        if steps >= self._again_at:
+            self._again_at = math.inf
         self._begin_step()
 
     def _turn_soon(self, *, before_evaluation: bool = False) -> None:
@@ -192,8 +203,15 @@ class Monitored:
     # ---------------------------------------------------------------------------------------------------------- steps
 
     def _begin_step(self) -> None:
+        chapter = self._chapter
         self._stepped_at = CLOCK.perf_counter()
-        self._quiet_at = self._chapter.clock.seconds() if self._chapter is not None else 0.0
+        self._quiet_at = chapter.clock.seconds() if chapter is not None else 0.0
+        if chapter is not None and not chapter.settled:
+            self._busy_at = CLOCK.thread_time()
+
+    def _busy(self) -> float:
+        """Seconds of the processor since the last step; an accelerator works, and is waited for, without it."""
+        return math.inf if torch.accelerator.is_available() else max(0.0, CLOCK.thread_time() - self._busy_at)
 
     def _step_taken(self, course: Course) -> None:
         chapter = self._chapter
@@ -209,7 +227,7 @@ class Monitored:
             if self._is_due(chapter, course.steps):
                 self._turn_soon()
         else:
-            self._allowance.looked_at_step(seconds, looked)
+            self._allowance.looked_at_step(seconds, looked, self._busy())
             if self._has_seen_enough(chapter, course.steps - chapter.first):
                 self._turn_soon()
         self._begin_step()
@@ -222,21 +240,32 @@ class Monitored:
         least = 2 * LEAST_STEPS if chapter.number == 1 else DOUBLED_FROM
         if steps >= max(least, 2 * chapter.first):
             return self._allowance.may_double()
+        if steps >= self._judges.settles_at() and self._allowance.may_hurry():
+            return True
+        if steps >= self._again_at and self._allowance.may_double():
+            return True
         has_rested = CLOCK.monotonic() >= self._settled_at + REST
-        return has_rested and self._allowance.is_paid()
+        return has_rested and self._allowance.is_earned()
 
     def _has_seen_enough(self, chapter: Chapter, steps: int) -> bool:
         """What a loss that is not finite leaves of a run is seen at once."""
         detail = chapter.session.find(Detail)
-        is_short = chapter.number <= 2 or chapter.number <= self._spoiled_in + 1
+        is_short = self._is_early or chapter.number <= 2 or chapter.number <= self._spoiled_in + 1
         least = LEAST_STEPS if is_short else LATER * LEAST_STEPS
         return steps >= MOST_STEPS or (steps >= least and not (detail is not None and detail.full))
 
     # ----------------------------------------------------------------------------------------------------------- news
 
     def _news(self) -> None:
-        """Something is new while only the pulse is taken: the next chapter begins, if that can be afforded."""
-        if self._allowance.may_hurry():
+        """Something is new while only the pulse is taken: the next chapter begins, if that can be afforded.
+
+        Much is new in the first steps of a run, which are soon looked at anyway.
+        """
+        doublings = math.log2(1 + max(self.steps / DOUBLED_FROM, (CLOCK.monotonic() - self._began) / REST))
+        is_early = doublings < 1
+        part = min(1.0, doublings / _DOUBLINGS)
+        if self._allowance.is_earned() if is_early else self._allowance.may_hurry(part):
+            self._again_at = lasting_from(self.steps)
             self._turn_soon()
 
     def _mode_switched(self, call: TrainCall) -> None:

@@ -13,6 +13,9 @@ _MEMORY, _ENOUGH = 8, 4
 _FAR = 2.5
 """Mean deviations by which a mean is off: that of 25 losses of one course is off by a quarter of one, and where losses
 fall steadily by one."""
+_OFTEN, _MOST, _FADES = 1.5, 20.0, 0.97
+"""How many times as far they must be off after they were, that many deviations at most, and how much of that is left
+with each mean since: for some, as what one agent earns, it is nothing new."""
 _FAINT = 0.2
 """Of the steps from one loss to the next, as large a part as they come to where nothing differs any more."""
 _MOST_LINES = 100
@@ -39,6 +42,8 @@ class _Line:
     means: int = 0
     latest: _Losses = field(default_factory=_Losses)
     count: int = 0
+    far: float = _FAR
+    """Mean deviations by which a mean is to be off."""
 
     def add(self, loss: float) -> bool:
         """Whether it is the last of some that are off."""
@@ -55,7 +60,11 @@ class _Line:
         return is_off
 
     def _is_off(self) -> bool:
-        is_far = abs(self.latest.mean - self.course.mean) > _FAR * self.course.deviation
+        off = min(_MOST, abs(self.latest.mean - self.course.mean) / (self.course.deviation or math.ulp(0.0)))
+        self.far = max(_FAR, _FADES * self.far)
+        is_far = off > self.far
+        if is_far:
+            self.far = _OFTEN * off
         return is_far or self.latest.difference < _FAINT * self.course.difference
 
 

@@ -242,7 +242,7 @@ class Operations(Seam):
     def _tell_import(
         self, function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> None:
-        if self.ended:
+        if self.ended and self.guard.nap is None:  # in a nap, no operation is heard of
             gradients = torch.is_grad_enabled()
             self.ended.send(Operation(function, Kind.OPERATION, name, args, kwargs, gradients, result))
 

@@ -187,3 +187,25 @@ def test_what_a_module_holds_names_it():
         up_to(run, FIRST)
         (survivor,) = counted(run)
         assert (survivor.holder, survivor.module) == ("model.cache", "model")
+
+
+def test_whoever_held_survivors_is_not_sought_again_in_a_later_chapter_unless_they_become_more():
+    held = [weight()]
+    with inventing(Census) as run:
+        for _ in range(3):
+            held.append(run.operated("ones", torch.ones(1)))
+        up_to(run, FIRST)
+        assert counted(run)[0].holder == "held"
+        memory = run.find(Census).memory()
+    found = [*held]
+    del held
+    with inventing(Census) as run:
+        run.find(Census).remember(memory)
+        found[1:] = [run.operated("ones", torch.ones(1)) for _ in range(3)]
+        up_to(run, FIRST)
+        assert counted(run)[0].holder == "held"
+    with inventing(Census) as run:
+        run.find(Census).remember(memory)
+        found[1:] = [run.operated("ones", torch.ones(1)) for _ in range(4)]
+        up_to(run, FIRST)
+        assert counted(run)[0].holder == "found"

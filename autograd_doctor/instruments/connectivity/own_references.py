@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import ClassVar
+
+import torch
 
 from autograd_doctor.events.connectivity import ReferenceCompared
 from autograd_doctor.events.event import Event
@@ -21,6 +23,9 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Op, Value, behind, numbers_in
 
+_COMPARES = BY_DIFFERENCE | {"kl_div"}
+_ROUNDING = 1e-5
+"""Of a probability, whose logarithm was taken in one way and in another."""
 _OF_UPDATES = frozenset({"clamp", "exp"})
 """What is made of a difference that grows with the updates on one batch: a ratio, or a change that is bounded."""
 
@@ -30,7 +35,8 @@ class OwnReferences(LossQuery):
     lie behind the loss.
 
     A ratio is left out, and a change that is bounded: those of before and after updates are 1 and 0 in the first of
-    them. So is what was cut off from the other side, by which estimators hide values from a derivative.
+    them. So is what was cut off from the other side, by which estimators hide values from a derivative, and what more
+    than parameters learn by, as a disturbance of the input that is sought.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReferenceCompared,)
@@ -42,7 +48,7 @@ class OwnReferences(LossQuery):
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
-        self.listen(self._tape.recorded, self._compared, names=BY_DIFFERENCE)
+        self.listen(self._tape.recorded, self._compared, names=_COMPARES)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
@@ -53,12 +59,12 @@ class OwnReferences(LossQuery):
         result = tensor_of(op.output)
         if result is None or not readable(result) or not _is_of_one_model(op) or not self._looks.take(op.location):
             return
-        self._equal[op] = not bool(result.detach().any())
+        self._equal[op] = _are_alike(op) if op.name == "kl_div" else not bool(result.detach().any())
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         lines: dict[Location | None, list[Op]] = {}
         for op in behind(roots) if self._equal else ():
-            if op in self._equal and any(use.name not in _OF_UPDATES for use in op.output.uses):
+            if op in self._equal and (op.output in roots or any(use.name not in _OF_UPDATES for use in op.output.uses)):
                 lines.setdefault(op.location, []).append(op)
         for location, ops in lines.items():
             self._looks.told(location)
@@ -81,4 +87,19 @@ def _is_of_one_model(op: Op) -> bool:
     (live,), (plain,) = op.live, op.plain
     if live.shape != plain.shape or not plain.is_floating or not plain.values or plain.values != live.values:
         return False
-    return not set(behind([live])) & set(behind([plain], live=False))
+    ways = set(behind([live]))
+    return _learn_by_parameters(ways) and not ways & set(behind([plain], live=False))
+
+
+def _learn_by_parameters(ways: Set[Op]) -> bool:
+    """Whether no operation has a gradient for the sake of something else."""
+    return all(any(value.learns or value.is_parameter for value in way.values) for way in ways)
+
+
+def _are_alike(op: Op) -> bool:
+    """Whether the two distributions of a KL divergence are the same."""
+    given, wanted = tensor_of(op.live[0]), tensor_of(op.plain[0])
+    if given is None or wanted is None or op.operands[0] is not op.live[0]:
+        return False
+    probabilities = wanted.exp() if op.options.get("log_target") else wanted
+    return torch.allclose(given.detach().exp(), probabilities, rtol=_ROUNDING, atol=_ROUNDING)

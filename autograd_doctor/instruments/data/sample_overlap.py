@@ -527,7 +527,8 @@ class SampleOverlap(Instrument):
                     self._tell(module, found, len(samples), shared, again)
         for (module, where), alike in self._alike.items():
             told_apart_by = {number for (number, _), other in self._alike.items() if alike.goes_with(other)}
-            are_alike = alike.variation.has_ended if alike.differ else bool(alike.found)
+            late = alike.variation
+            are_alike = late.has_ended or late.has_narrowed if alike.differ else bool(alike.found)
             if alike.is_data and are_alike and module not in told_apart_by:
                 self._tell_alike(module, where, alike, beside=bool(told_apart_by))
 
@@ -542,13 +543,14 @@ class SampleOverlap(Instrument):
                 shape=alike.shape,
                 steps=late.steps if late else alike.steps,
                 samples=late.samples if late else alike.samples,
-                constant=alike.value,
+                constant=None if late and late.has_narrowed else alike.value,
                 read=not alike.from_data,
                 made_at=locate(alike.made_at),
                 beside=beside,
                 since=late.since if late else 0,
                 varied=late.varied if late else 0,
                 same_source=late.same_origin if late else False,
+                each_its_own=late is not None and late.has_narrowed,
             )
         )
 

@@ -35,11 +35,14 @@ _MOST_GROUPS = 6
 """Looked at in one census, those that keep most first: finding a holder visits every object of the process."""
 _MOST_SEARCHES = 2
 """For how many censuses to look for the line that stores: what is stored so rarely does not pile up fast."""
+_MOST_REMEMBERED = 200
 _WALKED_NODES = 5_000
 """Of one graph: about the size of that of a deep network in one step, times the steps that would show."""
 
 Group = tuple[Place | None, str, bool]
 Members = list[tuple[torch.Tensor, Provenance]]
+_Memory = dict[Group, tuple[Holder | None, int]]
+"""Who held a group, and how many there were at most."""
 
 
 class Census(Instrument):
@@ -57,12 +60,22 @@ class Census(Instrument):
         self._lineage = lineage
         self._loaders = loaders
         self._holders: dict[Group, Holder | None] = {}
+        self._most: dict[Group, int] = {}
+        """How many survivors of a group there were at most."""
+        self._earlier: _Memory = {}
         self._counted: set[int] = set()
         self._storing = StoreWatch(site.signals.guard)
         self._sought: Counter[str] = Counter()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
+
+    def memory(self) -> _Memory:
+        found = {group: (holder, self._most[group]) for group, holder in self._holders.items()}
+        return dict(list((self._earlier | found).items())[-_MOST_REMEMBERED:])
+
+    def remember(self, memory: _Memory) -> None:
+        self._earlier = memory
 
     def detach(self) -> None:
         self._storing.stop()
@@ -116,6 +129,11 @@ class Census(Instrument):
         return len(_steps_in_graph(tensor)) > _SETTLED
 
     def _find_holders(self, groups: list[tuple[Group, Members]], sought: dict[Hashable, tuple[Store, ...]]) -> None:
+        for group, members in groups:
+            self._most[group] = max(len(members), self._most.get(group, 0))
+            holder, most = self._earlier.get(group, (None, 0))
+            if len(members) <= most:  # those that become more may pile up elsewhere
+                self._holders.setdefault(group, holder)
         unknown = [(group, members) for group, members in groups if self._is_unknown(group)]
         if not unknown:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import torch
 from torch.optim import Optimizer
@@ -21,6 +21,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
 from autograd_doctor.reading.optimizer_groups import parameters_of
+from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.subclasses import node_of, version_of
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
@@ -43,9 +44,18 @@ _SAY_EVERY = 0.5
 """Seconds after which the count is stated, for those who watch, and should the program be killed."""
 
 
+_K = TypeVar("_K", bound=Hashable)
 _MADE_ANEW = -1
 _Written = dict[int, tuple[weakref.ref[Any], int]]
 """Gradients that were written to since they were made, and their versions, by their identities."""
+
+
+class _Known(NamedTuple):
+    """What is not new: graphs, what became of gradients, and lines that load weights, as for a target network."""
+
+    graphs: set[tuple[str, int]]
+    fates: set[tuple[int, int]]
+    loads: set[Place | None]
 
 
 class LightSteps(Instrument):
@@ -71,11 +81,10 @@ class LightSteps(Instrument):
         self._module_calls = module_calls
         self._optimizers = optimizers
         self._hand_steps = hand_steps
-        self._made_up: set[tuple[str, int]] = set()
+        self._known = _Known(set(), set(), set())
         self._sizes: Counter[tuple[Hashable, ...]] = Counter()
         self._newest = 0
         self._written: dict[int, tuple[int, _Written]] = {}
-        self._fates: set[tuple[int, int]] = set()
         self._since = self._backwards = 0
         self._by_optimizer: Counter[int] = Counter()
         self._steps: Counter[int] = Counter()
@@ -93,6 +102,12 @@ class LightSteps(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
         self.listen(self._detail.turned, self._turned)
 
+    def memory(self) -> _Known:
+        return self._known
+
+    def remember(self, memory: _Known) -> None:
+        self._known = memory
+
     def finish(self) -> None:
         if not self._detail.full:
             self._say()
@@ -103,14 +118,17 @@ class LightSteps(Instrument):
         self._wait_for_step()
         if self._is_to_be_walked(call):
             graph = call.kind, make_up_of(nodes_of(call.roots, call.inputs))
-            if graph not in self._made_up and len(self._made_up) < _MOST_KNOWN:
-                self._made_up.add(graph)
-                self._detail.ask()
+            self._ask_if_new(graph, self._known.graphs)
         if not self._detail.full:
             self._backwards += 1
             root = call.roots[0]
             is_late = is_remote(root) and readable(root)
             self._course.loss_seen(None if is_late or root.numel() != 1 or root.is_complex() else float(root))
+
+    def _ask_if_new(self, what: _K, known: set[_K]) -> None:
+        if what not in known and len(known) < _MOST_KNOWN:
+            known.add(what)
+            self._detail.ask()
 
     def passed(self) -> None:
         """A backward ran at which nobody looked."""
@@ -144,10 +162,7 @@ class LightSteps(Instrument):
         newer = self._newer(number, call.optimizer)
         if newer is None:
             return
-        fate = number, hash(newer)
-        if fate not in self._fates and len(self._fates) < _MOST_KNOWN:
-            self._fates.add(fate)
-            self._detail.ask()
+        self._ask_if_new((number, hash(newer)), self._known.fates)
 
     def _step_ended(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
@@ -181,7 +196,10 @@ class LightSteps(Instrument):
 
     def _state_loading(self, load: StateLoad) -> None:
         """Training goes on from other weights than those that it has come to."""
-        self._detail.ask()
+        line = place()
+        if not (self._detail.dozing and line in self._known.loads):
+            self._detail.ask()
+        self._known.loads.add(line)
 
     def _registered(self, registered: Registered) -> None:
         """A model that changes while it is trained; what has not run yet is being built."""

@@ -28,11 +28,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     alike = [event for event in found if not event.since]
     late = list(filter(None, (_late_inputs(trace, event, targets, tunables) for event in found if event.since)))
     yield from late
-    relabelled = {event.location for event in trace.of(SamplesMetAgain) if event.others >= tunables["samples"]}
-    turned = (
-        event for event in targets if not late and event.location in relabelled and _turns_constant(event, tunables)
-    )
-    yield from map(_late_targets, turned)
+    yield from map(_late_targets, _turned(trace, targets, tunables) if not late else ())
     varies = any(not _is_constant(event) for event in targets) or _compares_with_data(trace)
     if varies:
         has_labels = any(event.class_count > 1 and not event.weighted for event in targets)
@@ -71,17 +67,29 @@ def _is_constant(event: TargetsSeen) -> bool:
     return _value(event) is not None
 
 
+def _turned(trace: Trace, targets: list[TargetsSeen], tunables: Tunables) -> Iterator[TargetsSeen]:
+    """Targets that are all the same since some step: in the next stage of a short run those of other samples may well
+    be, not those that the same samples had before."""
+    relabelled = {event.location for event in trace.of(SamplesMetAgain) if event.others >= tunables["samples"]}
+    for event in targets:
+        is_established = event.alike_since >= tunables["established"]
+        if (is_established or event.location in relabelled) and _turns_constant(event, tunables):
+            yield event
+
+
 def _turns_constant(event: TargetsSeen, tunables: Tunables) -> bool:
     """Whether the targets of one source differ at first and are all the same since, for longer than a pass takes: in a
-    set that is sorted the last ones may well be of one class. Those that the program made itself may be meant for a
-    while.
+    set that is sorted the last ones may well be of one class, unless they have come mixed for long. Those that the
+    program made itself may be meant for a while.
     """
     steps = event.step - event.alike_since
     fewest = tunables["steps" if event.alike_source else "steps_if_made"]
     is_enough = event.alike_steps >= fewest and event.alike_elements >= tunables["samples"]
     is_pass = event.alike_steps > 0 and steps * event.alike_elements / event.alike_steps > event.rows
+    is_mixed = event.alike_since >= tunables["established"] and not event.in_order
     has_varied = event.varied >= tunables["varied"]
-    return event.alike is not None and event.alike != event.ignore_index and is_enough and is_pass and has_varied
+    counts = event.alike is not None and event.alike != event.ignore_index
+    return counts and is_enough and has_varied and (is_pass or is_mixed)
 
 
 def _compares_with_data(trace: Trace) -> bool:
@@ -154,24 +162,31 @@ def _inputs(trace: Trace, event: InputsAlike) -> Finding:
 
 
 def _late_inputs(trace: Trace, event: InputsAlike, targets: list[TargetsSeen], tunables: Tunables) -> Finding | None:
-    """An error where targets from data still differ: nothing is left to tell them by. Otherwise a batch may be copies
-    of one sample on purpose, unless that is one value all over.
+    """An error where targets from data still differ: nothing is left to tell them by. Otherwise batches may be copies
+    of one sample on purpose, unless that is one value all over; where each batch is made of another sample, it is to
+    have several targets then.
     """
     what = "" if event.constant is None else f": {event.constant:g} all over"
     differ = any(target.source and target.varied_at > event.since for target in targets)
     is_sure = differ and not event.beside
-    if not event.same_source or event.varied < tunables["varied"] or not (differ or event.constant is not None):
+    is_narrow = event.each_its_own and not differ and event.steps >= tunables["steps_if_made"]
+    is_told = is_narrow if event.each_its_own else differ or event.constant is not None
+    if not event.same_source or event.varied < tunables["varied"] or not is_told:
         return None
+    alike = "in each of them all" if event.each_its_own else "all"
     return RULE.finding(
         f"from step {event.since + 1} on, `{trace.module_name(event.module)}` was trained on "
-        f"{plural(event.samples, 'sample')} in {plural(event.steps, 'step')} that were looked at, and all were the "
+        f"{plural(event.samples, 'sample')} in {plural(event.steps, 'step')} that were looked at, and {alike} were the "
         f"same to the bit{what}{', while the targets differ' if differ else ''}; before, samples differed in each of "
         f"{plural(event.varied, 'batch')}",
         subject=event.name or "inputs",
         location=event.location,
         severity="error" if is_sure else "warning",
         confidence="high" if is_sure else "medium",
-        help="look for what writes to the data, or reads past their end, between the two: a buffer that a cache keeps "
+        help="look at how a batch is put together: an index that is drawn once for all of it, or that has come to the "
+        "end of what it may be"
+        if event.each_its_own
+        else "look for what writes to the data, or reads past their end, between the two: a buffer that a cache keeps "
         "and that is written over, an array that is changed in place, a stream that has run dry",
         evidence={
             "steps": event.steps,
@@ -355,7 +370,7 @@ RULE = Rule(
     title="all samples, or all targets, are the same",
     observes="Inputs from a loader, a tensor or arrays that are the same for all samples, to the bit, while targets "
     "differ; or targets from a loader or a tensor that are all of one class or value. From the start, or from some "
-    "step on, after batches of samples that differ.",
+    "step on, after batches of samples that differ; also batches that hold one sample each from then on.",
     why="There is nothing to tell samples apart by, or nothing to tell apart: the model learns a constant, and its "
     "loss looks as if it had converged.",
     fix="Repair how data are read.",
@@ -372,7 +387,14 @@ RULE = Rule(
     tunables={
         "steps": Tunable(4, "fewest steps with the same inputs, or targets", "chosen: fewer may be alike by chance"),
         "steps_if_made": Tunable(
-            16, "the same, of targets that the program made itself", "chosen: a stage with others may be short"
+            16,
+            "the same, of targets that the program made itself, and of batches that hold one sample each",
+            "chosen: a stage with others may be short",
+        ),
+        "established": Tunable(
+            1000,
+            "steps from which on targets that are all the same are no other stage of a short run",
+            "chosen: a tenth of a training of minutes",
         ),
         "varied": Tunable(3, "fewest batches of samples that differ, before those that do not", NO_BEGINNING),
         "samples": Tunable(32, "fewest samples that were the same", "chosen: fewer may be alike by chance"),

@@ -272,6 +272,20 @@ class TrainedAveraged(Event, frozen=True):
     new: float
 
 
+class UntaughtAveraged(Event, frozen=True):
+    """A step put weighted sums of themselves, and of parameters that no optimizer holds, into what none holds either.
+
+    own, new: the weights of what they were, and of the parameters. parameters: those of all such sums of the line.
+    moved: those of them that had other values than when this was seen first.
+    """
+
+    location: Location | None
+    parameters: list[int]
+    moved: list[int]
+    own: float
+    new: float
+
+
 class FactorRenewed(Event, frozen=True):
     """A number that a loss is made with, by a product or quotient of what learns, is another one under this optimizer
     than under the one that the same line had built before, and the same in all steps of each that were looked at.

@@ -155,6 +155,10 @@ class Numbers(IdentityTable[int]):
                 self._earlier.put(thing, number)
         self._count = 1 + max((number for _, number in self._earlier.items()), default=-1)
 
+    def in_use(self) -> set[int]:
+        """The numbers of objects that are still alive, also of those that have not come into view here yet."""
+        return {number for table in (self._earlier, self) if table is not None for _, number in table.items()}
+
     def carry_on(self, number: int, new: object) -> None:
         """Give the number of an object to another one that has taken its place."""
         for thing, known in self.items():

@@ -59,13 +59,14 @@ class Variation(Generic[One]):
     @property
     def has_ended(self) -> bool:
         """Whether samples differed, and are all the same since then."""
-        return self._has_turned and self.is_one
+        return self.has_turned and self.is_one
 
     @property
     def has_narrowed(self) -> bool:
         """Whether samples of a batch differed, and no batch has had two since then, though each has had its own."""
-        return self._has_turned and not self.is_one
+        return self.has_turned and not self.is_one
 
     @property
-    def _has_turned(self) -> bool:
+    def has_turned(self) -> bool:
+        """Either of them."""
         return self.is_steady and self.varied > 0 and self.steps > 0

@@ -265,7 +265,7 @@ class Monitored:
         is_early = doublings < 1
         part = min(1.0, doublings / _DOUBLINGS)
         if self._allowance.is_earned() if is_early else self._allowance.may_hurry(part):
-            self._again_at = lasting_from(self.steps)
+            self._again_at = lasting_from(self.steps + LEAST_STEPS)
             self._turn_soon()
 
     def _mode_switched(self, call: TrainCall) -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged
+from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged, UntaughtAveraged
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -51,7 +51,7 @@ class Averages(Instrument):
     that are assigned, when a later step goes on from them, which shows that they were kept.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed, TrainedAveraged)
+    emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed, TrainedAveraged, UntaughtAveraged)
 
     def __init__(self, site: Site, course: Course, parameters: Parameters, tape: Tape, optimizers: Optimizers) -> None:
         super().__init__(site)
@@ -64,6 +64,7 @@ class Averages(Instrument):
         self._assigned: list[_Assigned] = []
         self._from_zero: IdentityTable[bool] = IdentityTable()
         self._pulls: dict[int, tuple[Op, int, _Weights]] = {}
+        self._untaught_sums: dict[int, tuple[Location | None, _Weights]] = {}
         self._others: dict[Location | None, set[tuple[int, ...]]] = {}
         self._steps: dict[Location | None, int] = {}
         self._first: dict[int, int | None] = {}
@@ -105,6 +106,10 @@ class Averages(Instrument):
         taught = [value for value in weights if value is not before and self._is_taught(value)]
         if len(weights) == 2 and before in weights and not taught and all(0 < each < 1 for each in weights.values()):
             self._others.setdefault(op.location, set()).add(op.output.shape)
+            (other,) = (value for value in weights if value is not before)
+            source = None if self._is_taught(before) else self._untaught(other)
+            if source is not None:
+                self._untaught_sums[source] = op.location, (weights[before], weights[other])
         if before in weights and taught and not self._is_taught(before):
             if len(weights) == 1 + len(taught) and not self._is_sum_from_zero(op, weights, taught):
                 values = reduce(or_, (value.values for value in taught))
@@ -142,6 +147,7 @@ class Averages(Instrument):
     def _step_taken(self, course: Course) -> None:
         self._tell_of_averages(course)
         self._tell_of_pulls(course)
+        self._tell_of_untaught(course)
 
     def _tell_of_averages(self, course: Course) -> None:
         lines: dict[tuple[Location | None, _Weights], int] = {}
@@ -154,8 +160,7 @@ class Averages(Instrument):
         self._sums.clear()
         self._assigned.clear()
         for (location, (own, new)), parameters in lines.items():
-            self._steps[location] = self._steps.get(location, 0) + 1
-            if self._steps[location] <= _MOST_STEPS:
+            if self._is_to_be_told(location):
                 self.emit(
                     AverageWeighed(
                         step=course.steps, location=location, parameters=numbers_in(parameters), own=own, new=new
@@ -163,27 +168,49 @@ class Averages(Instrument):
                 )
 
     def _tell_of_pulls(self, course: Course) -> None:
-        """What the trained weights were drawn to, and whether it has kept the values that it had at first."""
+        """What the trained weights were drawn to."""
         lines: dict[tuple[Location | None, _Weights], list[tuple[int, int]]] = {}
         for number, (op, parameter, weights) in self._pulls.items():
             lines.setdefault((op.location, weights), []).append((number, parameter))
         self._pulls.clear()
         for (location, (own, new)), pairs in lines.items():
-            self._steps[location] = self._steps.get(location, 0) + 1
-            if self._steps[location] > _MOST_STEPS:
+            if not self._is_to_be_told(location):
                 continue
-            values = self._values_of({number for number, _ in pairs})
+            towards, moved = self._moved({number for number, _ in pairs})
             self.emit(
                 TrainedAveraged(
                     step=course.steps,
                     location=location,
                     parameters=sorted({each for _, bits in pairs for each in numbers_in(bits)}),
-                    towards=sorted(values),
-                    moved=sorted(n for n, value in values.items() if self._first.setdefault(n, value) != value),
+                    towards=towards,
+                    moved=moved,
                     own=own,
                     new=new,
                 )
             )
+
+    def _tell_of_untaught(self, course: Course) -> None:
+        lines: dict[tuple[Location | None, _Weights], set[int]] = {}
+        for number, key in self._untaught_sums.items():
+            lines.setdefault(key, set()).add(number)
+        self._untaught_sums.clear()
+        for (location, (own, new)), numbers in lines.items():
+            if self._is_to_be_told(location):
+                parameters, moved = self._moved(numbers)
+                self.emit(
+                    UntaughtAveraged(
+                        step=course.steps, location=location, parameters=parameters, moved=moved, own=own, new=new
+                    )
+                )
+
+    def _is_to_be_told(self, location: Location | None) -> bool:
+        self._steps[location] = self._steps.get(location, 0) + 1
+        return self._steps[location] <= _MOST_STEPS
+
+    def _moved(self, numbers: set[int]) -> tuple[list[int], list[int]]:
+        """Those parameters that live, and those of them that have other values than they had at first."""
+        values = self._values_of(numbers)
+        return sorted(values), sorted(n for n, value in values.items() if self._first.setdefault(n, value) != value)
 
     def _values_of(self, numbers: set[int]) -> dict[int, int | None]:
         living = [(number, parameter) for number, parameter in self._parameters.living() if number in numbers]

@@ -200,7 +200,7 @@ class _Alike:
         """Whether another line was given data that tell their samples apart while this one was in use; if its own had
         done so before, since then."""
         since = self.variation.since if self.differ else self.first
-        differ = other.differ and not other.variation.has_ended
+        differ = other.differ and not other.variation.has_turned
         return differ and other.is_data and other.first <= self.step and since <= other.step
 
 
@@ -527,8 +527,7 @@ class SampleOverlap(Instrument):
                     self._tell(module, found, len(samples), shared, again)
         for (module, where), alike in self._alike.items():
             told_apart_by = {number for (number, _), other in self._alike.items() if alike.goes_with(other)}
-            late = alike.variation
-            are_alike = late.has_ended or late.has_narrowed if alike.differ else bool(alike.found)
+            are_alike = alike.variation.has_turned if alike.differ else bool(alike.found)
             if alike.is_data and are_alike and module not in told_apart_by:
                 self._tell_alike(module, where, alike, beside=bool(told_apart_by))
 

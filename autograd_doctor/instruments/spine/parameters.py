@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import nn
@@ -43,6 +43,15 @@ def _series(module: nn.Module, prefix: str, path: str) -> str:
     return ".".join([prefix, *words]) if "*" in words else ""
 
 
+class _Memory(NamedTuple):
+    """Numbers and names of leaves, and where in which root module each was seen last."""
+
+    numbers: Numbers
+    names: dict[int, str]
+    roots: Numbers
+    places: dict[tuple[int, str], int]
+
+
 class Parameters(Instrument):
     """The leaves that can learn. They are introduced by name when whoever needs their numbers asks for that.
 
@@ -61,16 +70,23 @@ class Parameters(Instrument):
         """A bit for each number of an `nn.Parameter`, which is there to be trained; other leaves may be anything."""
         self.get: Callable[[torch.Tensor], int | None] = self._numbers.get
         self._names: dict[int, str] = {}
+        self._earlier: dict[int, str] = {}
+        """Names from before anybody watched this part of the run."""
         self._unnamed: set[int] = set()
         self._provisional: set[int] = set()
         self._roots = Numbers()
         self._places: dict[tuple[int, str], int] = {}
 
-    def memory(self) -> Numbers:
-        return self._numbers
+    def memory(self) -> _Memory:
+        living, roots = self._numbers.in_use(), self._roots.in_use()
+        names = {number: name for number, name in (self._earlier | self._names).items() if number in living}
+        places = {place: number for place, number in self._places.items() if place[0] in roots and number in living}
+        return _Memory(self._numbers, names, self._roots, places)
 
-    def remember(self, memory: Numbers) -> None:
-        self._numbers.follow(memory)
+    def remember(self, memory: _Memory) -> None:
+        self._numbers.follow(memory.numbers)
+        self._roots.follow(memory.roots)
+        self._earlier, self._places = memory.names, memory.places
 
     def number(self, tensor: torch.Tensor) -> int:
         """The number of a leaf. It is introduced, with its name, when `introduce` is next called."""
@@ -153,7 +169,7 @@ class Parameters(Instrument):
         shape = [] if is_lazy(tensor) else list(tensor.shape)
         self._unnamed.discard(number)
         (self._provisional.discard if name and not is_lazy(tensor) else self._provisional.add)(number)
-        self._names[number] = name = name or f"tensor of shape {tuple(shape)}"
+        self._names[number] = name = name or self._earlier.get(number) or f"tensor of shape {tuple(shape)}"
         self.emit(
             ParameterSeen(
                 step=self._course.steps,

@@ -1,17 +1,21 @@
-"""AD227 copy-left-behind: a copy of the model got new weights every so often, and from some step on none."""
+"""AD227 copy-left-behind: a copy of the model gets no new weights any more, or those of one that nobody trains."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.connectivity import CopyKept
+from autograd_doctor.events.cycle import AverageWeighed, UntaughtAveraged
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import beside
+from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.wording import plural
+
+_ROUNDING = 1e-3
+"""Of two weights that add up to one, in float16."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -19,17 +23,47 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         since = event.seen - event.changed
         had_rhythm = event.changes >= tunables["changes"]
         lost_it = since >= max(tunables["steps"], tunables["rhythm"] * event.longest) and event.calls > 1
-        if had_rhythm and lost_it and _is_of_what_is_trained(trace, event):
+        if (
+            had_rhythm
+            and lost_it
+            and _learns(trace, trace.module_parameters(event.module), event.changed + event.longest)
+        ):
             yield _finding(trace, event)
+    of_trained = {event.location for event in trace.of(AverageWeighed)}
+    still = [event for event in trace.of(UntaughtAveraged) if event.location not in of_trained]
+    for events in in_several_steps(trace, still, lambda event: event.location, tunables["averages"]):
+        first = events[0]
+        is_average = first.own > first.new > 0 and abs(first.own + first.new - 1.0) <= _ROUNDING
+        if is_average and not any(event.moved for event in events) and _learns(trace, first.parameters, first.step):
+            yield _of_another(trace, events)
 
 
-def _is_of_what_is_trained(trace: Trace, event: CopyKept) -> bool:
-    """Whether parameters of the same shapes have learned since: those of the model that this is a copy of."""
-    since = [step for step in trace.steps if step.step > event.changed + event.longest]
+def _learns(trace: Trace, copied: Sequence[int], after: int) -> bool:
+    """Whether parameters of the same shapes have learned since a step: those of the model that these are a copy of."""
+    since = [step for step in trace.steps if step.step > after]
     learned = {parameter for step in since for use in step.uses for parameter in use.parameters}
-    mine = [trace.parameters[p].shape for p in trace.module_parameters(event.module) if p in trace.parameters]
+    mine = [trace.parameters[p].shape for p in copied if p in trace.parameters]
     shapes = [trace.parameters[p].shape for p in learned if p in trace.parameters]
     return bool(mine) and all(mine.count(shape) <= shapes.count(shape) for shape in mine)
+
+
+def _of_another(trace: Trace, events: Sequence[UntaughtAveraged]) -> Finding:
+    first, steps = events[0], len({event.step for event in events})
+    names = trace.parameter_names(first.parameters)
+    return RULE.finding(
+        f"each update adds {first.new:.6g} of {names}, which no optimizer holds and which had the same values in all "
+        f"{plural(steps, 'step')} that were looked at, while weights of the same shapes were trained: the average "
+        "follows a model that nobody trains",
+        subject=trace.parameter_name(first.parameters[0]),
+        location=first.location,
+        confidence="medium",
+        help="take the average of the model that the optimizer holds: if that was copied or built anew, the average "
+        "still has the one from before",
+        evidence={"kept": first.own, "added": first.new, "steps": steps, "parameters": len(first.parameters)},
+        step_first=first.step + 1,
+        step_count=steps,
+        parameters=first.parameters,
+    )
 
 
 def _finding(trace: Trace, event: CopyKept) -> Finding:
@@ -135,7 +169,8 @@ RULE = Rule(
     title="a copy of the model is no longer updated",
     observes="The steps in which a model that no optimizer holds was called, and those between which its weights "
     "changed: at least four times, and then not for eight times the longest pause. And whether a remainder "
-    "decides if they change, as of a count.",
+    "decides if they change, as of a count. Moving averages of weights that no optimizer holds and that keep their "
+    "values, while such of the same shapes are trained.",
     why="A target network, a teacher or an old policy that falls ever further behind gives the targets of an outdated "
     "model.",
     fix="Count what the copy follows, such as updates, and compare with `>=`; reset the count at each copy.",
@@ -143,7 +178,7 @@ RULE = Rule(
     "more, opponents that change at irregular times, and pauses that are long from the start. Where no remainder "
     "decides whether it is updated, as of a count, or an order of two values does as well, as in `step < warmup`, a "
     "phase may have ended: an `info`.",
-    needs=(CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen),
+    needs=(AverageWeighed, CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen, UntaughtAveraged),
     examine=examine,
     bad=(bad,),
     good=(good, good_teacher),
@@ -154,6 +189,7 @@ RULE = Rule(
             "how many of its longest pauses the copy has been left alone for",
             "chosen: a rhythm that slows down does not do so at once by as much",
         ),
+        "averages": Tunable(4, "fewest steps with an average of weights that nobody trains", MORE_THAN_ONCE),
         "steps": Tunable(
             16, "fewest steps that the copy has been left alone for", "chosen: a pause of a few steps is no end"
         ),

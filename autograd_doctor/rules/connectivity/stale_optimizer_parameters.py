@@ -87,7 +87,7 @@ def _finding(
         f"{plural(len(fresh), 'parameter')} that took their place {'gets' if len(fresh) == 1 else 'get'} gradients and "
         f"{'is' if len(fresh) == 1 else 'are'} in no optimizer",
         subject=name,
-        location=trace.optimizers[optimizer].location,
+        location=trace.optimizers[optimizer].location or where,  # one that was built before anybody watched
         help="build the optimizer after the model has got its final form, or give it the new parameters with "
         "`add_param_group`",
         evidence={

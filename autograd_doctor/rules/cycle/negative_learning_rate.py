@@ -11,7 +11,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.step_cycle import called, ordinal, related, steps_by_optimizer
+from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 
 _SAME = 1e-6
 """Relative: rates that differ by rounding alone."""
@@ -35,10 +35,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _rates_before(trace: Trace, optimizer: int | None) -> dict[int, float]:
-    """The rate that the first group had, where nobody has watched the run from its beginning."""
+    """The highest rates that groups have had, where nobody has watched the run from its beginning. That of the first
+    may be known by its schedule alone."""
+    groups = groups_of(trace, optimizer) if optimizer is not None else []
+    known = {index: group.highest_lr for index, group in enumerate(groups) if group.highest_lr > 0}
     calls = (call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer)
     base = next((call.base_rate for call in calls if call.base_rate is not None), None)
-    return {0: base} if base is not None and trace.steps_before else {}
+    return {0: base} | known if base is not None and trace.steps_before else known
 
 
 def _takes_turns(steps: list[OptimizerStepped], group: int) -> bool:

@@ -169,7 +169,7 @@ def _late_inputs(trace: Trace, event: InputsAlike, targets: list[TargetsSeen], t
     what = "" if event.constant is None else f": {event.constant:g} all over"
     differ = any(target.source and target.varied_at > event.since for target in targets)
     is_sure = differ and not event.beside
-    is_narrow = event.each_its_own and not differ and event.steps >= tunables["steps_if_made"]
+    is_narrow = event.each_its_own and not differ and event.steps >= tunables["steps_of_one"]
     is_told = is_narrow if event.each_its_own else differ or event.constant is not None
     if not event.same_source or event.varied < tunables["varied"] or not is_told:
         return None
@@ -387,9 +387,10 @@ RULE = Rule(
     tunables={
         "steps": Tunable(4, "fewest steps with the same inputs, or targets", "chosen: fewer may be alike by chance"),
         "steps_if_made": Tunable(
-            16,
-            "the same, of targets that the program made itself, and of batches that hold one sample each",
-            "chosen: a stage with others may be short",
+            16, "the same, of targets that the program made itself", "chosen: a stage with others may be short"
+        ),
+        "steps_of_one": Tunable(
+            8, "fewest steps with batches that hold one sample each", "chosen: a chapter of a monitored run shows ten"
         ),
         "established": Tunable(
             1000,

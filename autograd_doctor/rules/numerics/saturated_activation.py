@@ -29,6 +29,7 @@ def _is_both_sided(measured: SaturationMeasured, least: float) -> bool:
 
 
 def _finding(trace: Trace, measured: SaturationMeasured) -> Finding:
+    """A hint where nobody has watched the run from its start: what has learned may well be certain."""
     softmax = measured.at_low is None
     what = "rows of" if softmax else "values of"
     layer = f" after {trace.parameter_names(measured.parameters)}" if measured.parameters else ""
@@ -37,6 +38,7 @@ def _finding(trace: Trace, measured: SaturationMeasured) -> Finding:
         f"{plural(len(measured.shares), 'step')}: its inputs range from {measured.low:.4g} to {measured.high:.4g}",
         subject=trace.parameter_name(measured.parameters[0]) if measured.parameters else measured.operation,
         location=measured.location,
+        severity="info" if trace.steps_before else None,
         help="divide the scores by the square root of the vector length, or normalise the vectors that they are "
         "computed from"
         if softmax

@@ -121,6 +121,32 @@ LATE = {
     optimizer.step()
     decay.step()  # expect: AD117
 """,
+    "a rate that is written falls below zero": """
+    optimizer.param_groups[0]["lr"] = 0.02 * (1 - step / 350)
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # expect: AD117
+""",
+    "a layer is exchanged": """
+    if step == 350:
+        model[2] = torch.nn.Linear(32, 10)  # expect: AD205
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "the last checkpoint by name is an old one": """
+    import glob
+    if step < 350 and step % 50 == 0:
+        torch.save(model.state_dict(), f"step{step}.pt")
+    if step == 350:
+        model.load_state_dict(torch.load(max(glob.glob("step*.pt"))))  # expect: AD722
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
     "the sign of the loss turns": """
     loss = torch.nn.functional.cross_entropy(model(x), y)
     if step >= 350:

@@ -546,6 +546,20 @@ class WeightsLoaded(Event, frozen=True):
     parameters: list[int]
 
 
+class OlderCheckpointUsed(Event, frozen=True):
+    """A module got its state from a file, and training went on: of those in a folder that the program had just listed,
+    and that are named alike but for numbers, it is the last by name as text, and not the newest.
+
+    step: the one before which it was read. location: the line that read it. newest: the file with the largest number,
+    which was written last. files: how many there are of that kind.
+    """
+
+    location: Location | None
+    name: str
+    newest: str
+    files: int
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.cycle import WeightsDrawnAnew
+from autograd_doctor.events.data import OlderCheckpointUsed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.events.run import CloseLookEnded, InstrumentAttached, LightStepsCounted, RunEnded
@@ -31,7 +32,8 @@ from autograd_doctor.signals.guard import LookClock
 from autograd_doctor.signals.signal import Signal
 
 PULSE: tuple[type[Event], ...] = (
-    *(LightStepsCounted, LossesFollowed, NonFiniteProduced, GradientMeasured, MemoryMeasured, WeightsDrawnAnew),
+    *(LightStepsCounted, LossesFollowed, NonFiniteProduced, GradientMeasured, MemoryMeasured),
+    *(OlderCheckpointUsed, WeightsDrawnAnew),
 )
 """What is known of every step of a run, and what is asked when one of them stands out."""
 

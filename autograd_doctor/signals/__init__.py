@@ -20,6 +20,7 @@ from autograd_doctor.signals.grad_modes import GradModes
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
 from autograd_doctor.signals.initialisers import Initialisers
+from autograd_doctor.signals.listings import Listings
 from autograd_doctor.signals.loaders import Loaders
 from autograd_doctor.signals.loads import Loads
 from autograd_doctor.signals.modules import ModuleCalls, TrainModes
@@ -67,6 +68,7 @@ class Signals:
         self.hooks = Hooks(guard)
         self.states = States(guard)
         self.loads = Loads(guard)
+        self.listings = Listings(guard)
         self.saves = Saves(guard)
         self.registration = Registration(guard)
         self.flags = Flags(guard)

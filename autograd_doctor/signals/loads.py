@@ -24,10 +24,12 @@ class OptimizerLoad:
 
 
 class Loads(Seam):
-    """`read` with what `torch.load` returned; `restored` when an optimizer has taken a state."""
+    """`opened` with what `torch.load` was told to read, and `read` with what it returned; `restored` when an optimizer
+    has taken a state."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
+        self.opened: Signal[Any] = Signal(guard, self)
         self.read: Signal[Any] = Signal(guard, self)
         self.restored: Signal[OptimizerLoad] = Signal(guard, self)
 
@@ -41,6 +43,7 @@ class Loads(Seam):
         @wraps(original)
         def load(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
+            self.opened.send(args[0] if args else kwargs["f"])
             self.read.send(result)
             return result
 

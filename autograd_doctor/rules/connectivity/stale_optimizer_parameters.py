@@ -28,7 +28,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         )
         fresh, guessed = _successors(trace, held, stale, strangers)
         if stale and fresh:
-            yield _finding(trace, optimizer, stale, sorted(fresh), steps, guessed=guessed)
+            taught = [place for place, step in enumerate(steps, 1) if not _untaught(step).issuperset(stale)]
+            since = steps[taught[-1] if taught else 0 :]
+            yield _finding(trace, optimizer, stale, sorted(fresh), since or newest, guessed=guessed)
 
 
 def _untaught(step: OptimizerStepped) -> set[int]:
@@ -82,12 +84,13 @@ def _finding(
 ) -> Finding:
     name = trace.optimizer_name(optimizer)
     where = next((seen.location for seen in trace.of(ModuleSeen) if set(fresh) & set(seen.parameters)), None)
+    made = [seen.registered_at for p in fresh if (seen := trace.parameters.get(p)) is not None]
     return RULE.finding(
         f"`{name}` steps {trace.parameter_names(stale)}, which no module in training holds; "
         f"{plural(len(fresh), 'parameter')} that took their place {'gets' if len(fresh) == 1 else 'get'} gradients and "
         f"{'is' if len(fresh) == 1 else 'are'} in no optimizer",
         subject=name,
-        location=trace.optimizers[optimizer].location or where,  # one that was built before anybody watched
+        location=next(filter(None, (trace.optimizers[optimizer].location, *made, where)), None),
         help="build the optimizer after the model has got its final form, or give it the new parameters with "
         "`add_param_group`",
         evidence={

@@ -324,7 +324,8 @@ class ReferenceCompared(Event, frozen=True):
     """A loss that went backward holds differences, at one line, between what has a graph and what the same parameters
     gave without one, in a forward of its own. equal: all of them were zero in every element.
 
-    reference_at: where the side without a graph was made. Told for the first few backwards of each line.
+    reference_at: where the side without a graph was made. Told of each line for the first few backwards, and when the
+    two sides differ.
     """
 
     location: Location | None

@@ -560,6 +560,12 @@ class OlderCheckpointUsed(Event, frozen=True):
     files: int
 
 
+class CheckpointsReadInTurn(Event, frozen=True):
+    """After the one that an `OlderCheckpointUsed` of this line tells of, others of the same list were read."""
+
+    location: Location | None
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence, Set
 from typing import ClassVar
 
@@ -16,7 +17,6 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import BY_DIFFERENCE
 from autograd_doctor.reading.live_values import tensor_of
-from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -26,6 +26,9 @@ from autograd_doctor.tape import Op, Value, behind, numbers_in
 _COMPARES = BY_DIFFERENCE | {"kl_div"}
 _ROUNDING = 1e-5
 """Of a probability, whose logarithm was taken in one way and in another."""
+_LOOKS, _TOLD = 4, 4
+"""At a line in a step, and steps in which both sides were equal; looked at are all until they differ, as they do once
+an augmentation has grown, or what was frozen for a while learns again."""
 _OF_UPDATES = frozenset({"clamp", "exp"})
 """What is made of a difference that grows with the updates on one batch: a ratio, or a change that is bounded."""
 
@@ -44,7 +47,9 @@ class OwnReferences(LossQuery):
     def __init__(self, site: Site, course: Course, tape: Tape) -> None:
         super().__init__(site, course, tape)
         self._equal: dict[Op, bool] = {}
-        self._looks: Looks[Location | None] = Looks()
+        self._looks: Counter[Location | None] = Counter()
+        self._told: Counter[Location | None] = Counter()
+        self._differ: set[Location | None] = set()
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
@@ -52,12 +57,15 @@ class OwnReferences(LossQuery):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
-        self._looks.step_taken()
+        self._looks.clear()
         self._equal.clear()
 
     def _compared(self, op: Op) -> None:
         result = tensor_of(op.output)
-        if result is None or not readable(result) or not _is_of_one_model(op) or not self._looks.take(op.location):
+        if op.location in self._differ or result is None or not readable(result) or not _is_of_one_model(op):
+            return
+        self._looks[op.location] += 1
+        if self._looks[op.location] > _LOOKS:
             return
         self._equal[op] = _are_alike(op) if op.name == "kl_div" else not bool(result.detach().any())
 
@@ -67,7 +75,12 @@ class OwnReferences(LossQuery):
             if op in self._equal and (op.output in roots or any(use.name not in _OF_UPDATES for use in op.output.uses)):
                 lines.setdefault(op.location, []).append(op)
         for location, ops in lines.items():
-            self._looks.told(location)
+            are_equal = all(self._equal[op] for op in ops)
+            self._told[location] += 1
+            if not are_equal:
+                self._differ.add(location)
+            elif self._told[location] > _TOLD:
+                continue
             (reference,) = ops[0].plain
             self.emit(
                 ReferenceCompared(
@@ -75,7 +88,7 @@ class OwnReferences(LossQuery):
                     location=location,
                     reference_at=reference.by.location if reference.by is not None else None,
                     parameters=numbers_in(reference.values),
-                    equal=all(self._equal[op] for op in ops),
+                    equal=are_equal,
                 )
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar, NamedTuple
 
-from autograd_doctor.events.data import OlderCheckpointUsed
+from autograd_doctor.events.data import CheckpointsReadInTurn, OlderCheckpointUsed
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -23,31 +23,37 @@ class _Chosen(NamedTuple):
     """A file that was read in a step, after its folder had been listed in the same one."""
 
     step: int
+    folder: str
     name: str
     location: Location | None
     passed: PassedOver
 
 
 class _Memory(NamedTuple):
-    """What is to be told of once more, as a chapter in which it was found is over, and what training may go on from."""
+    """What is to be told of once more, as a chapter in which it was found is over, and what training may go on from.
 
-    told: list[OlderCheckpointUsed]
+    read: the names of the files that were read of each folder since it was listed.
+    """
+
+    told: dict[str, OlderCheckpointUsed]
     loaded: _Chosen | None
+    read: dict[str, set[str]]
 
 
 class CheckpointFiles(Instrument):
     """Looks at the folder of a file that `torch.load` reads, where the program has just listed it. It tells of one that
-    gave a module its state once another step has been taken."""
+    gave a module its state once another step has been taken; and of others that are read of the same list."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (OlderCheckpointUsed,)
+    emits: ClassVar[tuple[type[Event], ...]] = (CheckpointsReadInTurn, OlderCheckpointUsed)
 
     def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self._course = course
         self._listed: dict[str, int] = {}
-        self._read: _Chosen | None = None
+        self._read: dict[str, set[str]] = {}
+        self._chosen: _Chosen | None = None
         self._loaded: _Chosen | None = None
-        self._told: list[OlderCheckpointUsed] = []
+        self._told: dict[str, OlderCheckpointUsed] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.listings.listed, self._folder_listed)
@@ -56,45 +62,58 @@ class CheckpointFiles(Instrument):
         self.listen(self._course.step_taken, self._step_taken, bare=True)
 
     def memory(self) -> _Memory:
-        return _Memory(self._told, self._loaded)
+        return _Memory(self._told, self._loaded, self._read)
 
     def remember(self, memory: _Memory) -> None:
-        self._told, self._loaded = memory
-        for event in self._told:
+        self._told, self._loaded, self._read = memory
+        for event in self._told.values():
             self.emit(event)
 
-    def _folder_listed(self, folder: Any) -> None:
-        path = _absolute("." if folder is None else folder)
-        if path and len(self._listed) < _MOST_FOLDERS:
-            self._listed[path] = self._course.steps
+    def _folder_listed(self, path: Any) -> None:
+        folder = _absolute("." if path is None else path)
+        if folder in self._read or len(self._read) < _MOST_FOLDERS:
+            self._listed[folder], self._read[folder] = self._course.steps, set()
 
     def _opened(self, file: Any) -> None:
-        path, step = _absolute(file), self._course.steps
-        if self._listed.get(os.path.dirname(path)) != step:
+        folder, name = os.path.split(_absolute(file))
+        read = self._read.get(folder)
+        if read is None or name in read:
             return
+        read.add(name)
+        if len(read) > 1:
+            self._go_through(folder)
+        elif self._listed.get(folder) == self._course.steps:
+            self._choose(folder, name)
+
+    def _choose(self, folder: str, name: str) -> None:
         try:
-            passed = passed_over(path)
+            passed = passed_over(os.path.join(folder, name))
         except OSError:  # it has gone since
             return
-        self._read = None if passed is None else _Chosen(step, os.path.basename(path), locate(place()), passed)
+        self._chosen = passed and _Chosen(self._course.steps, folder, name, locate(place()), passed)
+
+    def _go_through(self, folder: str) -> None:
+        """Others of the list are read as well: none of them was chosen."""
+        self._chosen = self._loaded = None
+        event = self._told.pop(folder, None)
+        if event is not None:
+            self.emit(CheckpointsReadInTurn(step=self._course.steps, location=event.location))
 
     def _state_loaded(self, load: StateLoad) -> None:
-        if self._read is not None and self._read.step == self._course.steps:
-            self._loaded, self._read = self._read, None
+        if self._chosen is not None and self._chosen.step == self._course.steps:
+            self._loaded, self._chosen = self._chosen, None
 
     def _step_taken(self, course: Course) -> None:
-        self._listed.clear()
         chosen, self._loaded = self._loaded, None
         if chosen is None or len(self._told) >= _MOST_TOLD:
             return
-        event = OlderCheckpointUsed(
+        event = self._told[chosen.folder] = OlderCheckpointUsed(
             step=chosen.step,
             location=chosen.location,
             name=chosen.name,
             newest=chosen.passed.newest,
             files=chosen.passed.files,
         )
-        self._told.append(event)
         self.emit(event)
 
 

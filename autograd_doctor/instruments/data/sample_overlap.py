@@ -47,6 +47,7 @@ _MOST_LINES = 200
 _IN_A_ROW = 3
 """Batches without a new sample: by then training has begun anew."""
 
+_COPYING = frozenset({"expand", "expand_as", "repeat", "repeat_interleave", "tile"})
 _MADE_UP = SHAPE_ONLY | {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
 """Operations whose results are of no sample: what they fill tensors with is no target that came with the data."""
 
@@ -173,7 +174,10 @@ class RowsSeen:
 
 @dataclass
 class _Alike:
-    """A line that trains a module: the samples of each of its arguments, up to two of them."""
+    """A line that trains a module: the samples of each of its arguments, up to two of them.
+
+    is_copied: some of the batches that hold one sample were made of it.
+    """
 
     name: str
     shape: list[int]
@@ -187,6 +191,7 @@ class _Alike:
     read: bool = False
     found: list[set[Sample]] = field(default_factory=list)
     variation: Variation[tuple[Sample, ...]] = field(default_factory=Variation)
+    is_copied: bool = False
 
     @property
     def differ(self) -> bool:
@@ -416,6 +421,12 @@ class SampleOverlap(Instrument):
         alike.variation.look(self._course.steps, one, samples, origin)
         if one is not None:
             alike.value = _one_value(data[0])
+            alike.is_copied |= any(map(self._is_copied, data))
+
+    def _is_copied(self, tensor: torch.Tensor) -> bool:
+        """Whether the program has made many of one sample, to answer for it many times."""
+        made = self._tensors.get(tensor)
+        return tensor.stride(0) == 0 or (made is not None and made.operation in _COPYING)
 
     # --------------------------------------------------------------------------------------------------- evaluation
 
@@ -527,7 +538,8 @@ class SampleOverlap(Instrument):
                     self._tell(module, found, len(samples), shared, again)
         for (module, where), alike in self._alike.items():
             told_apart_by = {number for (number, _), other in self._alike.items() if alike.goes_with(other)}
-            are_alike = alike.variation.has_turned if alike.differ else bool(alike.found)
+            is_meant = alike.variation.has_narrowed and alike.is_copied
+            are_alike = alike.variation.has_turned and not is_meant if alike.differ else bool(alike.found)
             if alike.is_data and are_alike and module not in told_apart_by:
                 self._tell_alike(module, where, alike, beside=bool(told_apart_by))
 

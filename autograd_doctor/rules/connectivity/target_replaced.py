@@ -210,7 +210,7 @@ RULE = Rule(
     "after another. A stage in which the model labels data for itself, or plays against itself, looks the same: "
     "ignore it there. Layers that are repeated with the same weights, one after the other, heads that several layers "
     "share, and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
-    "differences from what was only detached.",
+    "differences from what was only detached, or from what is the same in a part of the run alone.",
     needs=(EntriesAreOne, ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
     examine=examine,
     bad=(bad,),

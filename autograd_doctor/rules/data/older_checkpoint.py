@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import OlderCheckpointUsed
+from autograd_doctor.events.data import CheckpointsReadInTurn, OlderCheckpointUsed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    found = {(event.location, event.name): event for event in trace.of(OlderCheckpointUsed)}
-    yield from map(_finding, found.values())
+    in_turn = {event.location for event in trace.of(CheckpointsReadInTurn)}
+    found = {event.location: event for event in trace.of(OlderCheckpointUsed)}
+    yield from (_finding(event) for location, event in found.items() if location not in in_turn)
 
 
 def _finding(event: OlderCheckpointUsed) -> Finding:
@@ -126,8 +127,9 @@ RULE = Rule(
     "lost, and the run looks as if it had gone on.",
     fix="Choose by the number in the name, or by the time of the file.",
     fine="A checkpoint that is chosen by its score, or named by the person, without a look into the folder; names "
-    "whose numbers have one length; two files; the newest one, and what is loaded to be evaluated alone.",
-    needs=(OlderCheckpointUsed,),
+    "whose numbers have one length; two files; the newest one, and what is loaded to be evaluated alone; several of "
+    "the files that were listed, one after the other, as for averages, or to branch off from each.",
+    needs=(CheckpointsReadInTurn, OlderCheckpointUsed),
     examine=examine,
     bad=(bad,),
     good=(good, good_best_of_all),

@@ -10,6 +10,7 @@ from operator import or_
 from typing import ClassVar, NamedTuple
 
 import torch
+from torch import nn
 
 from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged, UntaughtAveraged
 from autograd_doctor.events.event import Event
@@ -107,7 +108,7 @@ class Averages(Instrument):
         if len(weights) == 2 and before in weights and not taught and all(0 < each < 1 for each in weights.values()):
             self._others.setdefault(op.location, set()).add(op.output.shape)
             (other,) = (value for value in weights if value is not before)
-            source = None if self._is_taught(before) else self._untaught(other)
+            source = None if self._is_taught(before) else self._source(other)
             if source is not None:
                 self._untaught_sums[source] = op.location, (weights[before], weights[other])
         if before in weights and taught and not self._is_taught(before):
@@ -142,6 +143,12 @@ class Averages(Instrument):
         """The number of a parameter that no optimizer holds, if it is one."""
         tensor = _tensor_of(value) if value.by is None else None
         number = self._parameters.get(tensor) if tensor is not None else None
+        return None if number is None or self._optimizers.holds(number) else number
+
+    def _source(self, value: Value) -> int | None:
+        """The same of one that nobody else may have met, as those of a model that is trained no more."""
+        tensor = _tensor_of(value) if value.by is None else None
+        number = self._parameters.number(tensor) if isinstance(tensor, nn.Parameter) else None
         return None if number is None or self._optimizers.holds(number) else number
 
     def _step_taken(self, course: Course) -> None:
@@ -194,6 +201,8 @@ class Averages(Instrument):
         for number, key in self._untaught_sums.items():
             lines.setdefault(key, set()).add(number)
         self._untaught_sums.clear()
+        if lines:
+            self._parameters.introduce()
         for (location, (own, new)), numbers in lines.items():
             if self._is_to_be_told(location):
                 parameters, moved = self._moved(numbers)

@@ -218,7 +218,7 @@ def test_no_step_waits_more_often_than_its_kind_may() -> None:
         check=True,
     )
     waits: dict[str, dict[str, list[int]]] = json.loads(told.stdout)
-    assert len(waits) == 6
+    assert len(waits) == 10
     for program, by_kind in waits.items():
         assert len(by_kind["light"]) > 20
         assert max(by_kind["light"]) == 0, program
@@ -258,7 +258,7 @@ def test_between_chapters_of_a_run_nothing_waits_for_us() -> None:
         [sys.executable, "-c", RESTING], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
     )
     waits: dict[str, list[int]] = json.loads(done.stdout.splitlines()[-1])
-    assert len(waits) == 6
+    assert len(waits) == 10
     for program, in_steps in waits.items():
         assert len(in_steps) > 20, program
         assert max(in_steps) == 0, program

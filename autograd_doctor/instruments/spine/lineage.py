@@ -193,8 +193,9 @@ class Lineage(Instrument):
             foreign = self._foreign(output, made) if changes else 0
             if changes and not connected and self._is_step_by_hand(output, made):
                 made.forget_values()
-            self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
             is_as_before = not changes and bool(inputs) and output is inputs[0]  # `to` where nothing is to be done
+            if not (is_as_before and connected):  # its node is that of what made it
+                self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
             before = tensors.get(output) if changes or is_as_before else None
             if changes:
                 self._changed(output, made, operation, foreign)

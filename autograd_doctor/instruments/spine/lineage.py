@@ -184,6 +184,9 @@ class Lineage(Instrument):
             made = tensors.derive(Provenance(name, place, self._course.steps), sources)
             self._python_values.returned(made, values)
             connected = output.requires_grad and has_graph(output)
+            is_as_before = not changes and bool(inputs) and output is inputs[0]  # `to` where nothing is to be done
+            if is_as_before and connected and tensors.get(output) is not None:  # and so is its node
+                continue
             if not connected and tensors.parameter_bit(output):
                 if changes:
                     self._written_by_hand(output, made)
@@ -193,9 +196,7 @@ class Lineage(Instrument):
             foreign = self._foreign(output, made) if changes else 0
             if changes and not connected and self._is_step_by_hand(output, made):
                 made.forget_values()
-            is_as_before = not changes and bool(inputs) and output is inputs[0]  # `to` where nothing is to be done
-            if not (is_as_before and connected):  # its node is that of what made it
-                self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
+            self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
             before = tensors.get(output) if changes or is_as_before else None
             if changes:
                 self._changed(output, made, operation, foreign)

@@ -15,6 +15,7 @@ from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import (
     DetailTurned,
     LightStepsCounted,
+    MoreDetailNeeded,
     ProgramRaised,
     RankJoined,
     RecordingStarted,
@@ -327,9 +328,16 @@ class Trace:
 
     @cached_property
     def tells_first_cause(self) -> bool:
-        """Whether it says where a value that is not finite, and did harm, was born."""
-        harmful = any(not (event.absorbed or event.skipped) for event in self.of(NonFiniteGradient))
-        return harmful or bool(self.of(NonFiniteProduced) or self.of(NonFiniteInput))
+        """Whether it says where a value that is not finite, and did harm, was born.
+
+        What is told of a later step than that of the first loss that nobody looked into is what came of it: on an
+        accelerator, such a loss is known some steps afterwards.
+        """
+        missed = (each.step for each in self.of(MoreDetailNeeded) if each.what == "non-finite loss")
+        unseen = next(missed, maxsize)
+        harmful = (event.step for event in self.of(NonFiniteGradient) if not (event.absorbed or event.skipped))
+        told = (event.step for event in (*self.of(NonFiniteProduced), *self.of(NonFiniteInput)))
+        return any(step <= unseen for step in (*harmful, *told))
 
     @cached_property
     def end(self) -> RunEnded | None:

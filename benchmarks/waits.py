@@ -17,6 +17,7 @@ import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -134,6 +135,85 @@ def transformer() -> Step:
     return step
 
 
+def gradient_penalty() -> Step:
+    """A critic whose slope is kept near 1, and a generator."""
+    generator = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)).to(ON_IT)
+    critic = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1)).to(ON_IT)
+    of_critic = torch.optim.Adam(critic.parameters(), lr=1e-4)
+    of_generator = torch.optim.Adam(generator.parameters(), lr=1e-4)
+
+    def step() -> None:
+        real, made = torch.randn(32, 2).to(ON_IT), generator(torch.randn(32, 8, device=ON_IT))
+        between = torch.lerp(real, made.detach(), torch.rand(32, 1, device=ON_IT)).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+        penalty = (slope.norm(2, dim=1) - 1).square().mean()
+        of_critic.zero_grad()
+        (critic(made.detach()).mean() - critic(real).mean() + 10 * penalty).backward()
+        of_critic.step()
+        of_generator.zero_grad()
+        (-critic(made).mean()).backward()
+        of_generator.step()
+
+    return step
+
+
+def actor_critic() -> Step:
+    body = nn.Sequential(nn.Linear(4, 32), nn.Tanh()).to(ON_IT)
+    actor, critic = nn.Linear(32, 3).to(ON_IT), nn.Linear(32, 1).to(ON_IT)
+    optimizer = torch.optim.Adam([*body.parameters(), *actor.parameters(), *critic.parameters()], lr=1e-3)
+
+    def step() -> None:
+        hidden, rewards = body(torch.randn(32, 4).to(ON_IT)), torch.randn(32).to(ON_IT)
+        policy = torch.distributions.Categorical(logits=actor(hidden), validate_args=False)
+        advantage = rewards - critic(hidden).squeeze(1)
+        loss = 0.5 * advantage.square().mean() - 0.01 * policy.entropy().mean()
+        loss = loss - (policy.log_prob(policy.sample()) * advantage.detach()).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(body.parameters(), 1.0)
+        optimizer.step()
+
+    return step
+
+
+def truncated_sequences() -> Step:
+    """A state that goes on from step to step, without its graph."""
+    cell, head = nn.GRUCell(4, 16).to(ON_IT), nn.Linear(16, 4).to(ON_IT)
+    optimizer = torch.optim.Adam([*cell.parameters(), *head.parameters()], lr=1e-3)
+    state = torch.zeros(8, 16, device=ON_IT)
+
+    def step() -> None:
+        nonlocal state
+        signal = torch.randn(6, 8, 4).to(ON_IT)
+        state, loss = state.detach(), torch.zeros((), device=ON_IT)
+        for now, following in pairwise(signal):
+            state = cell(now, state)
+            loss = loss + nn.functional.mse_loss(head(state), following)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def variational_autoencoder() -> Step:
+    encoder = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8)).to(ON_IT)
+    decoder = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 16)).to(ON_IT)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+
+    def step() -> None:
+        given = torch.rand(32, 16).to(ON_IT)
+        mean, spread = encoder(given).chunk(2, dim=1)
+        drawn = mean + (0.5 * spread).exp() * torch.randn_like(mean)
+        fit = nn.functional.binary_cross_entropy_with_logits(decoder(drawn), given, reduction="sum") / 32
+        divergence = -0.5 * (1 + spread - mean.square() - spread.exp()).sum(1).mean()
+        optimizer.zero_grad()
+        (fit + divergence).backward()
+        optimizer.step()
+
+    return step
+
+
 def nan_in_light_steps() -> Step:
     """Two of its steps compare a row with itself: the distance has no derivative there, and all is NaN from then on."""
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).to(ON_IT)
@@ -154,7 +234,18 @@ def nan_in_light_steps() -> Step:
     return step
 
 
-PROGRAMS: tuple[Callable[[], Step], ...] = (plain_loop, scaler, gan, micro_batches, transformer, nan_in_light_steps)
+PROGRAMS: tuple[Callable[[], Step], ...] = (
+    plain_loop,
+    scaler,
+    gan,
+    gradient_penalty,
+    actor_critic,
+    truncated_sequences,
+    variational_autoencoder,
+    micro_batches,
+    transformer,
+    nan_in_light_steps,
+)
 
 
 class Wait(NamedTuple):
@@ -234,13 +325,13 @@ def main() -> None:
         print(json.dumps({make.__name__: counted(make, options.steps).waits for make in PROGRAMS}))
         return
     print(f"torch {torch.__version__}, {options.steps} steps: waits of the doctor's own in a step, median (most)")
-    print(f"{'':20}" + "".join(f"{kind:>14}" for kind in KINDS))
+    print(f"{'':24}" + "".join(f"{kind:>14}" for kind in KINDS))
     for make in PROGRAMS:
         name = make.__name__.replace("_", " ")
         if options.only not in name:
             continue
         found = counted(make, options.steps)
-        print(f"{name:20}" + "".join(f"{_summary(found.waits[kind]):>14}" for kind in KINDS))
+        print(f"{name:24}" + "".join(f"{_summary(found.waits[kind]):>14}" for kind in KINDS))
         for wait, times in found.places.most_common() if options.where else ():
             if wait.kind == options.where:
                 print(f"{times:8} {wait.where}")

@@ -17,6 +17,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_doctor.instruments.cycle.clipping import Clipping
+from autograd_doctor.reading.subclasses import gradient_of
+from autograd_doctor.reading.tensor_facts import extent
 from autograd_doctor.signals import Signals, reads
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.guard import Guard, LookClock, hide_from_observers
@@ -722,6 +724,7 @@ def test_gradient_reads():
         nn.utils.clip_grad_norm_([weights], 1.0)
         with torch.no_grad():
             assert nn.Parameter(torch.ones(1)).grad is None
+        assert gradient_of(weights) is not None, "a read of ours"
         del weights.grad
         assert torch.Tensor.grad is descriptor
         told = [(name, each is weights) for name, each in heard]
@@ -736,6 +739,7 @@ def test_value_reads():
         told = [number.item(), float(number), f"{number:.1f}", int(number), number.tolist(), number.detach().cpu()]
         assert repr(number) == "tensor(2.5000)"
         assert number.sum().dim() == 0, "no read"
+        assert extent(number).dim() == 0, "a read of ours"
         number.data = torch.tensor(3.5)
         assert torch.Tensor.item is torch._C.TensorBase.item
     assert [each is number for _, each in heard] == [True] * 6 + [False, True]

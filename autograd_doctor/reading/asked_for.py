@@ -17,6 +17,7 @@ from autograd_doctor.reading.places import is_ours, is_own
 _DOORS = frozenset({torch._tensor.__file__, torch.autograd.__file__, graph.__file__})
 """Where `Tensor.backward`, `autograd.backward` and `autograd.grad` are, and what they call."""
 
+_NOT_THE_PROGRAM = ("torch.", f"{__name__.partition('.')[0]}.")
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
@@ -26,10 +27,11 @@ def is_of_torch(path: str) -> bool:
     return path.startswith(_TORCH)
 
 
-def is_in_torch(frame: FrameType) -> bool:
-    """Whether a frame is of a module of torch, by its name: what code a frame has tells audit hooks."""
+def is_in_torch_or_ours(frame: FrameType) -> bool:
+    """Whether a frame is of a module of torch, or of this package, by its name: what code a frame has tells audit
+    hooks."""
     module = frame.f_globals.get("__name__")
-    return type(module) is str and (module.startswith("torch.") or module == "torch")
+    return type(module) is str and (module.startswith(_NOT_THE_PROGRAM) or module == "torch")
 
 
 def is_call_of_library() -> bool:

@@ -199,6 +199,9 @@ class GradientWatch:
         self._cancelled: set[int] = set()
         self._handles: list[Any] = []
         self._waiting: list[_Waiting] = []
+        self._left: dict[int, torch.Tensor] = {}
+        self._is_left_zero: dict[int, bool] = {}
+        """Of leaves at which several gradients met on an accelerator, whether they left nothing but zeros there."""
         self._inside: dict[int, OwnBackward] = {}
 
     def attach(self) -> None:
@@ -216,11 +219,15 @@ class GradientWatch:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        met = filter(self._is_met_by_several, self._walk.leaves) if self._waiting else ()
+        sizes = ((key, _left_there(gradient_of(self._walk.leaves[key]))) for key in met)
+        self._left = {key: size for key, size in sizes if size is not None}
 
     @property
     def parts(self) -> list[torch.Tensor]:
         """Norm and largest absolute value of each gradient that was left on an accelerator."""
-        return [each for look in self._waiting for each in (*look.gradients, *look.arrived) if each is not None]
+        passed_on = [each for look in self._waiting for each in (*look.gradients, *look.arrived) if each is not None]
+        return [*passed_on, *self._left.values()]
 
     def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
         looking, magnitudes = self._looking, self.magnitudes
@@ -294,6 +301,7 @@ class GradientWatch:
                 hook = None if all(map(math.isfinite, before)) else look.hook
                 inside = self._inside.get(look.key)
                 self.first_bad = BadGradient(look.node, [], look.by_range, hook, inside.found() if inside else None)
+        self._is_left_zero = {key: not _told_by(*next(numbers)) for key in self._left}
 
     def zeroings(self) -> list[tuple[Node, set[int]]]:
         """Nodes that got a nonzero gradient and passed on nothing but zeros, with the leaf nodes below them."""
@@ -331,6 +339,8 @@ class GradientWatch:
         sizes = {self.magnitudes.get(consumer, [0.0] * (position + 1))[position] for consumer, position in consumers}
         if len(consumers) < 2 or len(sizes) > 1 or not any(sizes):
             return False
+        if key in self._is_left_zero:
+            return self._is_left_zero[key]
         gradient = gradient_of(self._walk.leaves[key])
         return gradient is not None and not _magnitude(gradient)
 

@@ -5,7 +5,7 @@ Tried on a copy: what it returns for earlier positions must stay as it is when t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -107,24 +107,30 @@ def is_series(tensor: torch.Tensor) -> bool:
     return is_plain and tensor.dim() in (2, 3) and tensor.shape[0] > 1 and _SHORTEST <= tensor.shape[1] <= _LONGEST
 
 
-def follows(series: torch.Tensor, target: torch.Tensor) -> bool:
-    """Whether targets, one for each place of the series, are the values one place further on.
+def shares_ahead(series: torch.Tensor, target: torch.Tensor) -> torch.Tensor | None:
+    """How many of the targets, one for each place of a series, are the values one place further on, and how many those
+    there: two shares, left where the series is; None where they cannot be.
 
     series: of shape (batch, time) or (batch, time, features); target: the same, or without a last axis of one feature.
     """
     if target.numel() != series.numel() or target.shape[:2] != series.shape[:2]:
-        return False
+        return None
     if not readable(target):
-        return False
+        return None
     if target.device != series.device:
         series, target = near(series), near(target)
         if target.device != series.device:
-            return False
+            return None
     wanted = target.reshape(series.shape)
     ahead = (wanted[:, :-1] == series[:, 1:]).double().mean()
     same = (wanted == series).double().mean()
-    ahead_share, same_share = read_together([ahead, same])
-    return bool(ahead_share >= _ALIKE > 2 * same_share)
+    return torch.stack([ahead, same])
+
+
+def follows(shares: Sequence[float]) -> bool:
+    """Whether targets with such shares are the values of a series one place further on."""
+    ahead, same = shares
+    return ahead >= _ALIKE > 2 * same
 
 
 class Ahead(NamedTuple):

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from weakref import WeakSet
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -14,7 +15,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.subclasses import version_of
-from autograd_doctor.reading.tensor_facts import copy_at_home, read_together, readable
+from autograd_doctor.reading.tensor_facts import copy_at_home, is_remote, read_together, readable
 from autograd_doctor.tape import Kind, Op, Value
 
 _MOST_READ = 2**20
@@ -58,12 +59,17 @@ class LiveValue(Value):
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """An accelerator is waited for, once, and not at all where others have had the value brought home."""
+        """An accelerator is waited for, once for all values, and not at all where others have had this one brought
+        home."""
         if self.extremes is None:
             return None
-        tensor = self.tensor
-        known = copy_at_home(tensor) if tensor is not None and version_of(tensor) == self.version else None
-        self.extremes = self.extremes.cpu() if known is None else _extremes(known)
+        if is_remote(self.extremes):
+            tensor = self.tensor
+            known = copy_at_home(tensor) if tensor is not None and version_of(tensor) == self.version else None
+            if known is not None:
+                self.extremes = _extremes(known)
+            else:
+                _bring_home()
         low, high = self.extremes.tolist()
         return low, high
 
@@ -74,6 +80,19 @@ class LiveValue(Value):
             return
         if version_of(tensor) == self.version and readable(tensor) and not tensor.requires_grad:
             self.extremes = _extremes(tensor)
+            if is_remote(tensor):
+                _AWAY.add(self)
+
+
+_AWAY: WeakSet[LiveValue] = WeakSet()
+"""Those whose extremes lie on an accelerator: whoever asks for one of them has all brought home."""
+
+
+def _bring_home() -> None:
+    away = {value: value.extremes for value in _AWAY if value.extremes is not None and is_remote(value.extremes)}
+    _AWAY.clear()
+    for value, span in zip(away, read_together([*away.values()]), strict=True):
+        value.extremes = torch.tensor(span, device="cpu")
 
 
 def _extremes(tensor: torch.Tensor) -> torch.Tensor:
@@ -123,8 +142,7 @@ def look_at(value: Value) -> None:
         value.look()
 
 
-def spans_of(values: Sequence[Value]) -> dict[Value, tuple[float, float]]:
-    """How small and how large the numbers of those are that were looked at; an accelerator is waited for once."""
-    looked_at = [value for value in values if isinstance(value, LiveValue) and value.extremes is not None]
-    extremes = [value.extremes for value in looked_at if value.extremes is not None]
-    return {value: (low, high) for value, (low, high) in zip(looked_at, read_together(extremes), strict=True)}
+def extremes_of(values: Sequence[Value]) -> dict[int, torch.Tensor]:
+    """How small and how large the numbers of those are that were looked at, by their places, left where they are."""
+    looked_at = ((place, value.extremes) for place, value in enumerate(values) if isinstance(value, LiveValue))
+    return {place: extremes for place, extremes in looked_at if extremes is not None}

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.reading.asked_for import is_in_torch
+from autograd_doctor.reading.asked_for import is_in_torch_or_ours
 from autograd_doctor.reading.subclasses import is_plain
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import CallSeam
@@ -55,7 +55,7 @@ class _Method:
         method = self._original.__get__(tensor, kind)
         if not is_plain(tensor) or not self._seam.guard.idle:
             return method
-        return method if is_in_torch(sys._getframe(1)) else self._telling(method, tensor)
+        return method if is_in_torch_or_ours(sys._getframe(1)) else self._telling(method, tensor)
 
     def _telling(self, method: Callable[..., Any], tensor: Any) -> Callable[..., Any]:
         @wraps(method)

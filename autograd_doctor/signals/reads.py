@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.reading.asked_for import is_in_torch
+from autograd_doctor.reading.asked_for import is_in_torch_or_ours
 from autograd_doctor.reading.subclasses import is_plain
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
@@ -41,8 +41,8 @@ class Wait:
 class _Reads(Seam):
     """`read`, with the tensor, when the program gets hold of one of these attributes; a bare signal.
 
-    What torch itself reads is not signalled. The patch costs every read a little, so that who listens should do so only
-    while there is something to be watched.
+    What torch itself reads is not signalled, nor what we do, who are told of most operations without a look. The patch
+    costs every read a little, so that who listens should do so only while there is something to be watched.
     """
 
     names: tuple[str, ...]
@@ -88,7 +88,7 @@ class ValueReads(_Reads, CallSeam[Wait]):
     def _checking(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         @wraps(original)
         def check(*args: Any, **kwargs: Any) -> torch.Tensor:
-            if args and isinstance(args[0], torch.Tensor) and not is_in_torch(sys._getframe(1)):
+            if args and isinstance(args[0], torch.Tensor) and not is_in_torch_or_ours(sys._getframe(1)):
                 self.read.send(args[0])
             return original(*args, **kwargs)
 
@@ -108,7 +108,7 @@ class _Attribute:
         self._read = read
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
-        if tensor is not None and not is_in_torch(sys._getframe(1)):
+        if tensor is not None and not is_in_torch_or_ours(sys._getframe(1)):
             self._read.send(tensor)
         return self._original.__get__(tensor, kind)
 
@@ -135,7 +135,7 @@ class _Waiting(_Attribute):
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
         method = self._original.__get__(tensor, kind)
-        if tensor is None or is_in_torch(sys._getframe(1)):
+        if tensor is None or is_in_torch_or_ours(sys._getframe(1)):
             return method
         if self._name not in _ONLY_WAITING:
             self._read.send(tensor)

@@ -49,7 +49,12 @@ def anew(state: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
     return (2 * state + given).detach()
 
 
-@pytest.mark.parametrize("update", [anew, in_place, written, copied])
+def passed_on(state: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+    """What has that dtype already is given back as it is."""
+    return ((2 * state.to(torch.float32)).contiguous() + given).detach()
+
+
+@pytest.mark.parametrize("update", [anew, in_place, written, copied, passed_on])
 def test_what_feeds_on_itself_is_followed_however_it_is_written(update: Update) -> None:
     events = trained(update)
     last = events[-1]

@@ -54,6 +54,8 @@ def test_rows_of_what_was_written_before_may_be_stacked() -> None:
         pytest.param(lambda: torch.randn(6).expand(16, 6), id="expanded"),
         pytest.param(lambda: torch.stack([torch.randn(6)] * 16), id="stacked"),
         pytest.param(lambda: torch.randn(6).repeat(16, 1), id="repeated"),
+        pytest.param(lambda: torch.stack([torch.randn(6).double()] * 16).float(), id="stacked, then cast"),
+        pytest.param(lambda: torch.randn(6).double().repeat(16, 1).clone().float(), id="repeated, then cast"),
         pytest.param(lambda: torch.tensor([torch.randn(6).tolist()] * 4), id="few"),
     ],
 )

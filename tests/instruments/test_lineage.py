@@ -56,6 +56,15 @@ def guessed(run: Invented, tensor: torch.Tensor) -> list[int]:
 # ----------------------------------------------------------------------------------------------------------- recording
 
 
+def test_the_node_of_what_is_given_back_as_it_was_is_that_of_what_made_it():
+    with watching(Lineage):
+        product = weight() * 2
+        assert product.to(torch.float32) is product
+        made = lineage_of(product.grad_fn)
+    assert made is not None
+    assert made.operation == "mul"
+
+
 def test_values_and_gradients_flow_through_operations():
     a, b, x = weight(), weight(), torch.ones(3)
     b.requires_grad_(False)

@@ -76,3 +76,14 @@ def test_a_gradient_that_the_program_spoils_is_told(closure: bool) -> None:
 @pytest.mark.parametrize("closure", [False, True])
 def test_parameters_that_were_spoiled_before_are_none_of_its_business(closure: bool) -> None:
     assert produced(SGD([weight(float("inf"))], lr=0.1), nothing, closure=closure) == []
+
+
+def test_what_changes_gradients_of_a_loss_that_was_not_finite_has_not_spoiled_them() -> None:
+    parameter = weight()
+    optimizer = SGD([parameter], lr=0.1)
+    with watching(SpoiledUpdates) as run:
+        (parameter * torch.nan).sum().backward()
+        assert parameter.grad is not None
+        parameter.grad.clamp_(-1, 1)
+        optimizer.step()
+        assert [event.operation for event in run.of(NonFiniteProduced)] == ["mul"]

@@ -14,7 +14,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import JOINS
+from autograd_doctor.operations import JOINS, MOVES
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
@@ -72,6 +72,7 @@ class AlikeRows(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(self._lineage.operated, self._joined, names=JOINS)
+        self.listen(self._lineage.operated, self._passed_on, names=MOVES - _REPEATS)
 
     def finish(self) -> None:
         for (module, where, _), known in self._fields.items():
@@ -102,6 +103,14 @@ class AlikeRows(Instrument):
             self._repeated.put(result, None)
         else:
             self._versions.put(whole, whole._version)
+
+    def _passed_on(self, operation: Operation) -> None:
+        """What was repeated on purpose is cast, or brought to an accelerator."""
+        given, result = next(iter(operation.args), None), operation.result
+        if not (isinstance(given, torch.Tensor) and isinstance(result, torch.Tensor)):
+            return
+        if given.dim() and readable(given) and self._is_repeated(given):
+            self._repeated.put(result, None)
 
     def _root_began(self, began: RootBegan) -> None:
         if not (began.call.grad_enabled and began.call.module.training):

@@ -6,7 +6,7 @@ predict it is hidden: a causal mask is the wrong way round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -21,14 +21,14 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.operations import DISTANCES
-from autograd_doctor.reading.later import follows, is_series, reads_backwards
+from autograd_doctor.reading.later import follows, is_series, reads_backwards, shares_ahead
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import are_equal
+from autograd_doctor.reading.tensor_facts import are_equal, read_together
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
@@ -44,7 +44,11 @@ _MOST_MODULES = 4
 
 @dataclass(eq=False, slots=True)
 class _Call:
-    """The newest call of a root in training. compared_at: the loss whose targets are its values, one position on."""
+    """The newest call of a root in training.
+
+    asked: targets that may be its values, one position on, by what tells of it and the line of the loss. compared_at:
+    that of the loss whose targets are.
+    """
 
     module: nn.Module
     number: int
@@ -54,8 +58,8 @@ class _Call:
     kwargs: Any
     began: float
     seconds: float = 0.0
+    asked: list[tuple[torch.Tensor, Place | None]] = field(default_factory=list)
     compared_at: Location | None = None
-    is_ahead: bool = False
 
 
 class NextValues(Instrument):
@@ -104,13 +108,18 @@ class NextValues(Instrument):
         if target is None or operands[0].shape != operands[1].shape or not has_graph(operation.result):
             return
         for call in self._calls.values():
-            if not call.is_ahead and follows(call.values, target):
-                call.is_ahead, call.compared_at = True, locate(operation.place)
+            shares = shares_ahead(call.values, target)
+            if shares is not None:
+                call.asked.append((shares, operation.place))
 
     def _step_taken(self, course: Course) -> None:
-        calls, self._calls = self._calls, {}
-        for call in calls.values():
-            if call.is_ahead:
+        """An accelerator is waited for once."""
+        calls, self._calls = [*self._calls.values()], {}
+        found = iter(read_together([shares for call in calls for shares, _ in call.asked]))
+        for call in calls:
+            ahead = [where for _, where in call.asked if follows(next(found))]
+            if ahead:
+                call.compared_at = locate(ahead[0])
                 self._tried.put(call.module, (self._tried.get(call.module) or 0) + 1)
                 self._judge(call)
 

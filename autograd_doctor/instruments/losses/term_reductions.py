@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import ReductionsMixed
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tape import Tape
@@ -47,7 +49,7 @@ class _Term(NamedTuple):
     location: Location | None
     values: int
     samples: int
-    divergence: float | None = None
+    divergence: torch.Tensor | None = None
 
 
 class _Half(NamedTuple):
@@ -78,8 +80,11 @@ class TermReductions(LossQuery):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReductionsMixed,)
 
-    def __init__(self, site: Site, course: Course, tape: Tape, module_calls: ModuleCalls) -> None:
+    def __init__(
+        self, site: Site, course: Course, tape: Tape, late_values: LateValues, module_calls: ModuleCalls
+    ) -> None:
         super().__init__(site, course, tape)
+        self._late_values = late_values
         self._module_calls = module_calls
         self._samples: set[int] = set()
         self._sums: dict[Value, torch.Tensor] = {}
@@ -144,10 +149,10 @@ class TermReductions(LossQuery):
         values, before = op.values[0], known.get(op.values[0])
         is_sum = op.name == "sum" or (op.name in LOSSES and op.reduction == "sum")
         if isinstance(before, _Half) and is_sum == (before.how == "mean"):
-            return _Term("share", op.called, op.location, before.values, before.samples, self._number(op.output))
+            return _Term("share", op.called, op.location, before.values, before.samples, self._sums.get(op.output))
         if not values.shape or values.shape[0] not in self._samples or (is_sum and before == "weighted"):
             return None
-        divergence = self._number(op.output) if is_sum and is_divergence(values) else None
+        divergence = self._sums.get(op.output) if is_sum and is_divergence(values) else None
         return _Term("sum" if is_sum else "mean", op.called, op.location, _count(op), values.shape[0], divergence)
 
     def _combined(self, op: Op, known: Labels[_Label]) -> _Term | _Mixed | None:
@@ -157,30 +162,30 @@ class TermReductions(LossQuery):
             return terms[0] if terms else None
         if op.name == "div" and len(terms) == 1 and terms[0].divergence is not None:
             is_share = op.operands[1] == terms[0].samples
-            return terms[0]._replace(how="share", divergence=self._number(op.output)) if is_share else None
+            return terms[0]._replace(how="share", divergence=self._sums.get(op.output)) if is_share else None
         if op.name in ("add", "sub") and len(terms) == 2:
             return _mixed(op.location, terms[0], terms[1]) or terms[0]
         return None
 
-    def _number(self, value: Value) -> float | None:
-        kept = self._sums.get(value)
-        return float(kept) if kept is not None else None
-
     def _tell(self, found: _Mixed, backward: int) -> None:
-        self.emit(
-            ReductionsMixed(
-                step=self._course.steps,
-                backward=backward,
-                location=found.location,
-                sum_of=found.larger.operation,
-                summed=found.larger.values,
-                sum_at=found.larger.location,
-                mean_of=found.average.operation,
-                averaged=found.average.values,
-                mean_at=found.average.location,
-                samples=found.larger.samples,
-                divergence=found.larger.divergence if found.larger.how == "share" else None,
-            )
+        event = ReductionsMixed(
+            step=self._course.steps,
+            backward=backward,
+            location=found.location,
+            sum_of=found.larger.operation,
+            summed=found.larger.values,
+            sum_at=found.larger.location,
+            mean_of=found.average.operation,
+            averaged=found.average.values,
+            mean_at=found.average.location,
+            samples=found.larger.samples,
+        )
+        divergence = found.larger.divergence if found.larger.how == "share" else None
+        self._late_values.ask(
+            self,
+            [divergence] if divergence is not None else [],
+            lambda values: self.emit(replace(event, divergence=next(iter(values), None))),
+            in_place=True,
         )
 
 

@@ -23,7 +23,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.operation_kinds import OVERWRITES, STAYS_FINITE
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import next_order
+from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -99,9 +99,12 @@ class CarriedValues(Instrument):
         made = recorded.made
         call: Call = (made.place, made.operation)
         bits = self._carrying.get(call, 0)
-        inputs = [(tensor, self._flows_from(tensor)) for tensor in recorded.inputs if tensor is not recorded.output]
+        others = (tensor for tensor in recorded.inputs if tensor is not recorded.output)
+        inputs = [(tensor, self._flows_from(self._tensors.get(tensor))) for tensor in others]
         for _, carried in inputs:
             bits |= carried
+        if recorded.before is not None and recorded.before.born != made.born:  # given back as it was
+            bits |= self._flows_from(recorded.before)
         is_changed = made.born < self._began and made.operation not in OVERWRITES
         bits |= self._flowing.get(made.born, 0) if made.operation not in OVERWRITES else 0
         own = self._bit(call) if is_changed else self._bits.get(call, 0)
@@ -119,9 +122,8 @@ class CarriedValues(Instrument):
             self._measure_given(following & ~self._closed, inputs)
         self._closed |= bits & own
 
-    def _flows_from(self, tensor: torch.Tensor) -> int:
+    def _flows_from(self, made: Provenance | None) -> int:
         """The bits of what a tensor carries: its own if it was made in an earlier step."""
-        made = self._tensors.get(tensor)
         if made is None:
             return 0
         if made.step < self._course.steps:

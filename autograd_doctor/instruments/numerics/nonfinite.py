@@ -250,7 +250,7 @@ class NonFinite(Instrument):
         look = Look(
             made,
             inherited=made.origin,
-            sources=[source for source in sources if source is not None],
+            sources=[source for source in (recorded.before, *sources) if source is not None],
             parameters=[number for tensor in others if (number := self._parameters.get(tensor)) is not None],
             facts=describe(output, ranges=False),
             given=[waiting.given(tensor, self._described) for tensor in given],

@@ -16,6 +16,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.optimizer_groups import parameters_of
@@ -48,6 +49,7 @@ class SpoiledUpdates(Instrument):
         site: Site,
         course: Course,
         late_values: LateValues,
+        late_losses: LateLosses,
         detail: Detail,
         tensors: Tensors,
         nonfinite: NonFinite,
@@ -55,16 +57,24 @@ class SpoiledUpdates(Instrument):
         super().__init__(site)
         self._course = course
         self._late_values = late_values
+        self._late_losses = late_losses
         self._tensors = tensors
         self._nonfinite = nonfinite
         self._met: _Met | None = None
         self._said = False
+        self._lost_in = -1
+        """The last step one of whose losses was not finite."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.CLOSE)
         self.listen(signals.steps.closure_began, self._moved, attention=Attention.LIGHT)
         self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.CLOSE)
         self.listen(signals.steps.ended, self._moved, attention=Attention.LIGHT)
+        self.listen(self._late_losses.known, self._loss_known)
+
+    def _loss_known(self, loss: KnownLoss) -> None:
+        if not math.isfinite(loss.value):
+            self._lost_in = loss.step
 
     def _began(self, call: StepCall) -> None:
         if not call.closure:
@@ -81,25 +91,28 @@ class SpoiledUpdates(Instrument):
         held = [parameter for parameter in parameters_of(call.optimizer) if parameter.grad is not None]
         gradients = [parameter.grad for parameter in held if parameter.grad is not None]
         self._met = met = _Met(held, [self._tensors.get(gradient) for gradient in gradients])
-        sizes = largest_to_come([*gradients, *held])
+        sizes, step = largest_to_come([*gradients, *held]), self._course.steps
 
         def known(values: Sequence[float]) -> None:
             spoiled = [not math.isfinite(size) for size in sizes.put_together(values)]
             met.is_sound = not any(spoiled)
             if True in spoiled[: len(gradients)]:
-                self._tell_of_gradient(met.made[spoiled.index(True)])
+                self._tell_of_gradient(met.made[spoiled.index(True)], step)
 
         self._late_values.ask(self, sizes.parts, known, in_place=True)
 
-    def _tell_of_gradient(self, made: Provenance | None) -> None:
+    def _tell_of_gradient(self, made: Provenance | None, step: int) -> None:
         """What a backward has spoiled is told of by itself; this is about what the program did to gradients.
 
-        A gradient that was spoiled before any operation came out of a backward like that.
+        A gradient that was spoiled before any operation came out of a backward like that, as do all of a loss that was
+        not finite, whatever changed them in place afterwards.
         """
+        if step == self._lost_in:
+            return
         self._nonfinite.settle()
         if not self._said and made is not None and made.origin is not None and made.origin.operation is not None:
             self._said = True
-            self.emit(made.origin.event(self._course.steps, "gradient"))
+            self.emit(made.origin.event(step, "gradient"))
 
     def _moved(self, call: StepCall) -> None:
         """The optimizer has moved the parameters: at its end, or before it calls its closure again."""

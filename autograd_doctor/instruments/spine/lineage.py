@@ -48,12 +48,16 @@ _MOST_CALLERS = 8
 @dataclass(eq=False, slots=True)
 class Recorded:
     """An output whose making was recorded, the tensors that flowed into it, and what made it unless that was a custom
-    function."""
+    function.
+
+    before: of a tensor that was changed in place, or given back as it was, what was known of it until then.
+    """
 
     output: torch.Tensor
     made: Provenance
     inputs: Sequence[torch.Tensor]
     operation: Operation | None = None
+    before: Provenance | None = None
 
     @property
     def name(self) -> str:
@@ -180,6 +184,9 @@ class Lineage(Instrument):
             made = tensors.derive(Provenance(name, place, self._course.steps), sources)
             self._python_values.returned(made, values)
             connected = output.requires_grad and has_graph(output)
+            is_as_before = not changes and bool(inputs) and output is inputs[0]  # `to` where nothing is to be done
+            if is_as_before and connected and tensors.get(output) is not None:  # and so is its node
+                continue
             if not connected and tensors.parameter_bit(output):
                 if changes:
                     self._written_by_hand(output, made)
@@ -190,11 +197,11 @@ class Lineage(Instrument):
             if changes and not connected and self._is_step_by_hand(output, made):
                 made.forget_values()
             self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
+            before = tensors.get(output) if changes or is_as_before else None
             if changes:
                 self._changed(output, made, operation, foreign)
-            elif inputs and output is inputs[0]:  # `to` where nothing is to be done
+            elif is_as_before:
                 made.source = tensors.read_at(output)
-                before = tensors.get(output)
                 if before is not None and before.alias_of is not None:
                     made.alias_of, made.hidden_alias = before.alias_of, before.hidden_alias
                     made.created_at, made.created_by, made.born = before.created_at, before.created_by, before.born
@@ -211,7 +218,7 @@ class Lineage(Instrument):
             else:
                 self._worked_on_data()
             if self._detail.closely:
-                self.recorded.relay(Recorded(output, made, inputs, operation))
+                self.recorded.relay(Recorded(output, made, inputs, operation, before))
 
     def _is_step_by_hand(self, target: torch.Tensor, made: Provenance) -> bool:
         """Whether gradients move what is older than this step, and no parameter: it learns in a way of its own."""
@@ -269,12 +276,12 @@ class Lineage(Instrument):
             if not connected and self._tensors.parameter_bit(target):
                 self._written_by_hand(target, made)
                 return
-            foreign = self._foreign(target, made)
+            foreign, before = self._foreign(target, made), self._tensors.get(target)
             self._connect(target, made, connected=connected, gradients=operation.grad_enabled)
             self._changed(target, made, operation, foreign)
             self._tensors.put(target, made)
             if self._detail.closely:
-                self.recorded.relay(Recorded(target, made, tensors_in(args[2:]), operation))
+                self.recorded.relay(Recorded(target, made, tensors_in(args[2:]), operation, before))
 
     def _foreign(self, target: torch.Tensor, made: Provenance) -> int:
         """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""

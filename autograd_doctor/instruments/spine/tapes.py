@@ -6,13 +6,17 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import torch
+from msgspec.structs import replace
+
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.tapes import TapeSealed, TapeSeenAgain
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.live_values import spans_of
+from autograd_doctor.reading.live_values import extremes_of
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Op, Value, behind
 from autograd_doctor.taping import Span, ordered, seal
@@ -42,8 +46,9 @@ class Tapes(LossQuery):
 
     emits: ClassVar[tuple[type[Event], ...]] = (TapeSealed, TapeSeenAgain)
 
-    def __init__(self, site: Site, course: Course, tape: Tape) -> None:
+    def __init__(self, site: Site, course: Course, tape: Tape, late_values: LateValues) -> None:
         super().__init__(site, course, tape)
+        self._late_values = late_values
         self._seen: dict[int, _Seen] = {}
 
     def finish(self) -> None:
@@ -63,14 +68,28 @@ class Tapes(LossQuery):
         if seen is None and len(self._seen) == _MOST_TAPES:
             self.limited(f"the tapes of only the first {_MOST_TAPES} structures were recorded")
             return
-        values = ordered(ops, roots)
-        spans = spans_of(values)
+        sealed = None
         if seen is None:
             seen = self._seen[structure] = _Seen(len(self._seen))
-            self.emit(seal(seen.number, roots, spans=spans, step=self._course.steps))
-            seen.first = {place: spans[value] for place, value in enumerate(values) if value in spans}
+            sealed = seal(seen.number, roots, spans={}, step=self._course.steps)
         seen.steps.add(self._course.steps)
-        seen.widen({place: spans[value] for place, value in enumerate(values) if value in spans})
+        self._follow(seen, sealed, extremes_of(ordered(ops, roots)))
+
+    def _follow(self, seen: _Seen, sealed: TapeSealed | None, extremes: dict[int, torch.Tensor]) -> None:
+        """extremes: of values, by their place on the tape."""
+        devices = {each.device for each in extremes.values()}
+        parts = [torch.stack([*extremes.values()])] if len(devices) == 1 else [*extremes.values()]
+
+        def known(found: Sequence[torch.Tensor]) -> None:
+            pairs = [(low, high) for part in found for low, high in part.reshape(-1, 2).tolist()]
+            spans: dict[int, Span] = dict(zip(extremes, pairs, strict=True))
+            if sealed is not None:
+                seen.first = spans
+                values = [replace(value, span=spans.get(place)) for place, value in enumerate(sealed.values)]
+                self.emit(replace(sealed, values=values))
+            seen.widen(spans)
+
+        self._late_values.ask(self, parts, known, in_place=True)
 
 
 def _structure(ops: Sequence[Op], roots: Sequence[Value]) -> Hashable:

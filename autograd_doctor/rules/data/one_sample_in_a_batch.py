@@ -118,8 +118,8 @@ RULE = Rule(
     "each step that was looked at, and another row in each of several steps.",
     why="A batch of one sample many times teaches what a single one would: the others were lost before.",
     fix="Store copies of what is written over in place.",
-    fine="Rows that were repeated by `expand`, `repeat`, or by stacking one that nobody writes over, and a prompt "
-    "or context that stays the same in all steps.",
+    fine="Rows that were repeated by `expand`, `repeat`, or by stacking one that nobody writes over, also if they were "
+    "cast or brought to an accelerator since, and a prompt or context that stays the same in all steps.",
     needs=(ModuleSeen, RowsAlike),
     examine=examine,
     bad=(bad,),

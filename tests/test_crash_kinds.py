@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import tempfile
 from collections.abc import Callable
+from textwrap import dedent
 from typing import get_args
 
 import numpy
@@ -22,6 +23,7 @@ from autograd_doctor.instruments.errors.failures import Failures
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import CrashKind, crash_of
+from tests.harness import check_program
 from tests.watching import watching
 
 Provoke = Callable[[], object]
@@ -413,3 +415,28 @@ def test_a_shortage_that_a_program_states_itself_is_none() -> None:
         crash = crash_of(Trace.of_events(ProgramRaised(kind=kind, message="beyond the budget", frames=[], stated=True)))
         assert crash is not None
         assert crash.kind == "other"
+
+
+def test_what_is_saved_for_the_backward_is_told_by_line_and_module() -> None:
+    source = """
+        import torch
+        from torch import nn
+
+        class Mixer(nn.Module):
+            def forward(self, x):
+                return (x @ x.mT).softmax(-1) @ x
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(16, 16), Mixer(), Mixer())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(3):
+            hidden = model(torch.randn(4, 64, 16))
+            if step == 2:
+                torch.empty(2**50)
+            optimizer.zero_grad()
+            hidden.square().mean().backward()
+            optimizer.step()
+    """
+    report = check_program(dedent(source))
+    (finding,) = (each for each in report.findings if each.code == "AD513")
+    assert "`softmax` in `model.1` and 1 more keeps 128 KiB for the backward" in [each.label for each in finding.related]

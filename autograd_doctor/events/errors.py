@@ -62,13 +62,15 @@ class OperationFailed(Event, frozen=True):
 
 
 class SavedAt(Struct, frozen=True):
-    """What the operations of a line have saved for the backward. step: of the oldest of them."""
+    """What the operations of a line have saved for the backward. step: of the oldest of them. modules: the innermost
+    modules that ran it, as far as steps were looked at closely."""
 
     operation: str
     location: Location | None
     bytes: int
     tensors: int
     step: int
+    modules: list[str] = []
 
 
 class MemoryRanOut(Event, frozen=True):

@@ -6,7 +6,7 @@ copy an offloaded tensor back. Attributes of custom functions' `ctx` count too: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
@@ -58,18 +58,24 @@ def activations_of(nodes: Iterable[Any]) -> Iterator[tuple[Any, int]]:
                 yield node, saved
 
 
-def savers(roots: Iterable[torch.Tensor]) -> Iterator[tuple[Any, int, int]]:
-    """Each storage that the graphs of `roots` keep, but parameters: a node that saved it, its address, its bytes."""
+def savers(
+    roots: Iterable[torch.Tensor], is_known: Callable[[Any], bool] = lambda node: True
+) -> Iterator[tuple[Any, int, int]]:
+    """Each storage that the graphs of `roots` keep, but parameters: a node that saved it, its address, its bytes.
+
+    One that is known, if any is; else the nearest of those that it was computed for: of an operation that is made of
+    others, the last of these may be the only one.
+    """
     walk = _Walk()
     with torch._C.DisableTorchFunction(), torch.no_grad():
         walk.run(map(node_of, roots))
         met: set[int] = set()
-        for node in walk.nodes.values():
+        for node in sorted(walk.nodes.values(), key=lambda node: not is_known(node)):
             for tensor in saved_by(node):
                 for address, size in storages_of(tensor):
                     if address not in met and not walk.is_excluded(address):
                         met.add(address)
-                        yield node, address, size
+                        yield walk.known_from(node, is_known), address, size
 
 
 def saved_by(node: Any) -> Iterator[torch.Tensor]:
@@ -83,6 +89,7 @@ class _Walk:
     def __init__(self) -> None:
         self.nodes: dict[int, Any] = {}
         self.freed = False
+        self._consumers: dict[int, Any] = {}
         self._waiting: list[Any] = []
         self._sizes: dict[int, int] = {}
         self._excluded: set[int] = set()
@@ -111,8 +118,17 @@ class _Walk:
     def exclude(self, tensor: torch.Tensor) -> None:
         self._excluded.update(address for address, _ in storages_of(tensor))
 
+    def known_from(self, node: Any, is_known: Callable[[Any], bool]) -> Any:
+        """A node, or the nearest known one on the way from the roots to it."""
+        found = node
+        while found is not None and not is_known(found):
+            found = self._consumers.get(id(found))
+        return node if found is None else found
+
     def _visit(self, node: Any) -> None:
-        self._waiting.extend(following for following, _ in node.next_functions)
+        for following, _ in node.next_functions:
+            self._waiting.append(following)
+            self._consumers.setdefault(id(following), node)
         leaf = leaf_of(node)
         if leaf is not None:
             self.exclude(leaf)

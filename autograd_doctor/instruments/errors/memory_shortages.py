@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import torch
 
 from autograd_doctor.events.errors import MemoryRanOut, SavedAt
 from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.counted_storages import CountedStorages
 from autograd_doctor.reading.graph_bytes import savers
@@ -25,8 +27,11 @@ from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.torch_versions import accelerator_in_use, allocated_bytes, is_shortage
+from autograd_doctor.signals import Signals
+from autograd_doctor.tape import Op
 
 _MOST_LINES = 12
+_MOST_PLACES, _MOST_MODULES = 2000, 64
 _UNITS = {"B": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _ASKED = re.compile(r"(?:[Tt]r(?:ied|ying)|Unable) to allocate (?P<count>[\d.]+) ?(?P<unit>bytes|[KMGT]?i?B)")
 _OF_THE_HOST = re.compile(r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory)")
@@ -45,12 +50,24 @@ class MemoryShortages(Instrument):
         optimizers: Optimizers,
         tensors: Tensors,
         lineage: Lineage,
+        tape: Tape,
     ) -> None:
         super().__init__(site)
         self._course = course
         self._parameters = parameters
         self._optimizers = optimizers
         self._tensors = tensors
+        self._tape = tape
+        self._modules: dict[Location | None, dict[str, None]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._tape.recorded, self._recorded)
+
+    def _recorded(self, op: Op) -> None:
+        if op.module and op.output.learns and len(self._modules) < _MOST_PLACES:
+            modules = self._modules.setdefault(op.location, {})
+            if len(modules) < _MOST_MODULES:
+                modules[op.module] = None
 
     def died_of(self, error: BaseException) -> None:
         """State what held the memory, if the program died of a shortage of it. Nothing is computed on the device."""
@@ -84,18 +101,21 @@ class MemoryShortages(Instrument):
     def _saved(self, counted: CountedStorages, living: Iterable[torch.Tensor]) -> tuple[list[SavedAt], int, int]:
         """By line what graphs keep; all of it, and what was made in earlier steps."""
         sizes: dict[tuple[str, Place | None], list[tuple[int, int]]] = defaultdict(list)
-        for node, address, size in savers(tensor for tensor in living if has_graph(tensor)):
+        graphs = (tensor for tensor in living if has_graph(tensor))
+        for node, address, size in savers(graphs, lambda node: lineage_of(node) is not None):
             made = lineage_of(node)
             if made is not None and counted.take(address, size):
                 sizes[made.operation, made.place].append((size, made.step))
-        lines = [
-            SavedAt(operation, locate(where), sum(size for size, _ in each), len(each), min(step for _, step in each))
-            for (operation, where), each in sizes.items()
-        ]
+        lines = [self._line(operation, locate(where), each) for (operation, where), each in sizes.items()]
         everything = [entry for each in sizes.values() for entry in each]
         older = sum(size for size, step in everything if step < self._course.steps)
         lines.sort(key=lambda line: line.bytes, reverse=True)
         return lines[:_MOST_LINES], sum(size for size, _ in everything), older
+
+    def _line(self, operation: str, where: Location | None, saved: Sequence[tuple[int, int]]) -> SavedAt:
+        """saved: bytes, and the step in which they were."""
+        size, oldest = sum(size for size, _ in saved), min(step for _, step in saved)
+        return SavedAt(operation, where, size, len(saved), oldest, [*self._modules.get(where, ())])
 
 
 def _device_short_of_memory(error: BaseException) -> str | None:

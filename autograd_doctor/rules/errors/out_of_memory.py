@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.errors import MemoryRanOut
+from autograd_doctor.events.errors import MemoryRanOut, SavedAt
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.findings import Evidence, Finding, Related
 from autograd_doctor.rules import Rule, Tunables
@@ -39,7 +39,9 @@ def _finding(crash: Crash, held: MemoryRanOut | None) -> Finding:
         help=_help(held),
         evidence=_evidence(held) if held is not None else {},
         related=tuple(
-            Related(f"`{line.operation}` keeps {in_bytes(line.bytes)} for the backward here", line.location)
+            Related(
+                f"`{line.operation}`{_within(line)} keeps {in_bytes(line.bytes)} for the backward here", line.location
+            )
             for line in (held.saved[:_MOST_SHOWN] if held is not None else ())
             if line.location is not None
         ),
@@ -47,6 +49,14 @@ def _finding(crash: Crash, held: MemoryRanOut | None) -> Finding:
         step_first=crash.step_first,
         step_count=1,
     )
+
+
+def _within(line: SavedAt) -> str:
+    """The modules that run a line."""
+    if not line.modules:
+        return ""
+    others = f" and {len(line.modules) - 1} more" if len(line.modules) > 1 else ""
+    return f" in `{line.modules[0]}`{others}"
 
 
 def _parts(held: MemoryRanOut) -> dict[str, int]:

@@ -439,4 +439,6 @@ def test_what_is_saved_for_the_backward_is_told_by_line_and_module() -> None:
     """
     report = check_program(dedent(source))
     (finding,) = (each for each in report.findings if each.code == "AD513")
-    assert "`softmax` in `model.1` and 1 more keeps 128 KiB for the backward" in [each.message for each in finding.related]
+    assert "`softmax` in `model.1` and 1 more keeps 128 KiB for the backward here" in [
+        each.message for each in finding.related
+    ]

@@ -22,6 +22,8 @@ from autograd_doctor import report as plain
 from autograd_doctor.api.shown_report import Report
 from autograd_doctor.api.watching import Job, calling, loaded, place_of, under_way
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.findings import SEVERITIES
 from autograd_doctor.interpreter import lacking_torch
 from autograd_doctor.mistakes import Mistake, nearest
@@ -44,6 +46,8 @@ _ADVANCE = 1.0
 """Seconds that may be spent before they are earned, where something is new."""
 _LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
 """Of findings that are told. Those of low confidence, and infos, are in the report."""
+_HAPPEN = frozenset({NonFiniteProduced, ProgramRaised})
+"""What was seen happen, and no other look can have otherwise."""
 _NAMED = 4
 """Weights of a checkpoint that are not finite."""
 
@@ -173,8 +177,9 @@ def _ranks() -> Ranks:
 class _Telling:
     """What is done with a finding.
 
-    One that a later step may acquit, so that its confidence is medium, is told when it is found once more in a chapter
-    that comes much later, as stages of a run are the longer the later they come.
+    An error is told when the next look, which comes soon, finds it as well. A warning, which a later step may acquit,
+    is told when it is found once more in a chapter that comes much later, as stages of a run are the longer the later
+    they come. What has happened, as a crash or a value that is not finite, is told at once.
     """
 
     def __init__(
@@ -197,18 +202,19 @@ class _Telling:
         """These are not to be told."""
         self._doubted |= fingerprints
 
-    def is_told(self, finding: ReportedFinding, step: int) -> bool:
+    def is_told(self, finding: ReportedFinding, step: int, *, has_happened: bool) -> bool:
         """Whether it is to be told now, when so many steps were taken."""
         since = self._since.setdefault(finding.fingerprint, step)
         if finding.fingerprint in self._told | self._doubted or finding.severity not in _LEVELS:
             return False
-        is_sure = finding.severity == "error" or finding.confidence == "high"
-        lasts_at = lasting_from(since)
+        is_error, is_sure = finding.severity == "error", finding.confidence == "high"
         if finding.confidence == "low":
             return False
-        if not is_sure and step < lasts_at:
-            self.settles_at = min(self.settles_at, lasts_at)
-            return False
+        if not (has_happened and (is_error or is_sure)):
+            settles_at = since + 1 if is_error else lasting_from(since)
+            if step < settles_at:
+                self.settles_at = min(self.settles_at, settles_at)
+                return False
         self._told.add(finding.fingerprint)
         return True
 
@@ -471,7 +477,13 @@ class Monitor:
         follow = consequences(trace, told_before, self._job.rules, last=self._numbers.latest().loss)
         findings = [finding for finding in report.findings if finding.code not in follow]
         new = [finding for finding in findings if not self._telling.known(finding)]
-        told = [finding for finding in findings if self._telling.is_told(finding, step)]
+        happens = {rule.code for rule in self._job.rules if not _HAPPEN.isdisjoint(rule.needs)}
+        at_once = looked != "closely"
+        told = [
+            finding
+            for finding in findings
+            if self._telling.is_told(finding, step, has_happened=at_once or finding.code in happens)
+        ]
         self.findings += told
         self._told_in[chapter.number] = [*self._told_in.get(chapter.number, ()), *(finding.code for finding in told)]
         written = [*new, *(finding for finding in told if finding not in new)]

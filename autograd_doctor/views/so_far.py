@@ -24,9 +24,10 @@ def has_ended(trace: Trace) -> bool:
 def may_learn_later(trace: Trace, parameters: Iterable[int]) -> bool:
     """Whether parameters that do not learn may be waiting for a later stage of the training.
 
-    Only beside others that learn meanwhile: no stage trains nothing.
+    Only beside others that learn meanwhile: no stage trains nothing; but that of a chapter of a run may be one for
+    other things.
     """
-    return not has_ended(trace) and not _learned(trace) <= set(parameters)
+    return not has_ended(trace) and (trace.steps_before > 0 or not _learned(trace) <= set(parameters))
 
 
 def _learned(trace: Trace) -> set[int]:

@@ -15,6 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.subjects import ParameterSeen
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.modules import Modules
@@ -43,13 +44,23 @@ def _series(module: nn.Module, prefix: str, path: str) -> str:
     return ".".join([prefix, *words]) if "*" in words else ""
 
 
+class _Lines(NamedTuple):
+    """Where a leaf was made part of a module, and the call that did it, if a function of the program's."""
+
+    registered_at: Location | None
+    called_from: Location | None
+
+
 class _Memory(NamedTuple):
-    """Numbers and names of leaves, and where in which root module each was seen last."""
+    """Numbers, names and lines of leaves, where in which root module each was seen last, and which took the place of
+    which."""
 
     numbers: Numbers
     names: dict[int, str]
+    lines: dict[int, _Lines]
     roots: Numbers
     places: dict[tuple[int, str], int]
+    replaced: dict[int, int]
 
 
 class Parameters(Instrument):
@@ -76,17 +87,22 @@ class Parameters(Instrument):
         self._provisional: set[int] = set()
         self._roots = Numbers()
         self._places: dict[tuple[int, str], int] = {}
+        self._replaced: dict[int, int] = {}
+        self._lines: dict[int, _Lines] = {}
 
     def memory(self) -> _Memory:
         living, roots = self._numbers.in_use(), self._roots.in_use()
         names = {number: name for number, name in (self._earlier | self._names).items() if number in living}
+        lines = {number: lines for number, lines in self._lines.items() if number in living}
         places = {place: number for place, number in self._places.items() if place[0] in roots and number in living}
-        return _Memory(self._numbers, names, self._roots, places)
+        replaced = {number: before for number, before in self._replaced.items() if {number, before} <= living}
+        return _Memory(self._numbers, names, lines, self._roots, places, replaced)
 
     def remember(self, memory: _Memory) -> None:
         self._numbers.follow(memory.numbers)
         self._roots.follow(memory.roots)
-        self._earlier, self._places = memory.names, memory.places
+        self._earlier, self._lines = memory.names, memory.lines
+        self._places, self._replaced = memory.places, memory.replaced
 
     def number(self, tensor: torch.Tensor) -> int:
         """The number of a leaf. It is introduced, with its name, when `introduce` is next called."""
@@ -155,7 +171,9 @@ class Parameters(Instrument):
         self._places[number_of_root, path] = number
         if before is None and (found := _REPARAMETRIZED.search(path)):
             before = self._places.get((number_of_root, path[: found.start()] + (found[1] or found[2])))
-        return before if before != number else None
+        if before is not None and before != number:
+            self._replaced[number] = before
+        return self._replaced.get(number)
 
     def _introduce(
         self,
@@ -169,6 +187,7 @@ class Parameters(Instrument):
         shape = [] if is_lazy(tensor) else list(tensor.shape)
         self._unnamed.discard(number)
         (self._provisional.discard if name and not is_lazy(tensor) else self._provisional.add)(number)
+        lines = self._lines_of(number, tensor)
         self._names[number] = name = name or self._earlier.get(number) or f"tensor of shape {tuple(shape)}"
         self.emit(
             ParameterSeen(
@@ -183,11 +202,17 @@ class Parameters(Instrument):
                 module_kind=attribute[1] if attribute is not None else "",
                 series=series,
                 replaces=replaces,
-                registered_at=self._registrations.line_of(tensor),
-                called_from=self._registrations.caller_of(tensor),
+                registered_at=lines.registered_at,
+                called_from=lines.called_from,
                 elsewhere=_is_elsewhere(tensor),
             )
         )
+
+    def _lines_of(self, number: int, tensor: torch.Tensor) -> _Lines:
+        seen = _Lines(self._registrations.line_of(tensor), self._registrations.caller_of(tensor))
+        if any(seen):
+            self._lines[number] = seen
+        return self._lines.get(number, seen)
 
 
 def _is_elsewhere(tensor: torch.Tensor) -> bool:

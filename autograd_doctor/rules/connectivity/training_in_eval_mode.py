@@ -178,6 +178,8 @@ def _doubt(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan], *,
         return "what trained in train mode goes backward at another line: this may be meant for a stage of its own"
     if _went_back_before(trace, resting, passes):
         return "it went back to train mode after evaluations before: this may be meant, to keep normalisation as it is"
+    if trace.steps_before:
+        return "what came before was not seen: this may be meant from a step on, to keep normalisation as it is"
     return ""
 
 

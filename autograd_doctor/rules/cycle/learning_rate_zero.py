@@ -131,7 +131,7 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
         location=_cause(trace, optimizer) or steps[0].location,
         help=_advice(bool(_calls(trace, optimizer)), has_ended=before > 0),
         severity="error" if len(still) == total and not before else "warning",
-        so_far=may_learn_later(trace, parameters) or may_be_control(trace, optimizer),
+        so_far=not before and (may_learn_later(trace, parameters) or may_be_control(trace, optimizer)),
         confidence="medium" if before or _calls(trace, optimizer) or len(still) < total else "high",
         evidence={"steps": len(steps), "groups": len(still)},
         related=related(("the steps are taken here", steps[0].location)),

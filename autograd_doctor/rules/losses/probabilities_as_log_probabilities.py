@@ -9,7 +9,7 @@ from autograd_doctor.events.losses import LossComputed, LossOperand
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.operations import MOVES
+from autograd_doctor.operations import ADDING, MOVES
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.tape import Op, Tape, source_of
 from autograd_doctor.trace import Trace
@@ -49,7 +49,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         for events in faulty_losses(trace, "nll_loss", "ctc_loss", "kl_div", where=mistake.holds):
             if are_exchanged(events[0]):
                 continue  # each is what the other one is taken for
-            if mistake.holds is not _has_scores or not _are_normalised_otherwise(trace, events[0]):
+            if mistake.holds is _has_scores and _are_normalised_otherwise(trace, events[0]):
+                continue
+            if mistake.holds is not _has_probabilities or not _is_subtracted(trace, events[0]):
                 yield _finding(mistake, events)
     yield from map(_of_rates, seen_in_steps(trace, _rates, tunables["steps"]))
 
@@ -87,8 +89,18 @@ def _of_rates(seen: Seen[Op]) -> Finding:
 
 def _are_normalised_otherwise(trace: Trace, event: LossComputed) -> bool:
     """Whether another function of the same scores is behind the backward, as their integral or a conjugate is."""
-    losses = (op for tape in trace.tapes for op in tape.named(event.operation) if op.location == event.location)
-    return any(map(_has_another_beside, losses))
+    return any(map(_has_another_beside, _losses(trace, event)))
+
+
+def _losses(trace: Trace, event: LossComputed) -> Iterator[Op]:
+    return (op for tape in trace.tapes for op in tape.named(event.operation) if op.location == event.location)
+
+
+def _is_subtracted(trace: Trace, event: LossComputed) -> bool:
+    """Whether a number is added to what `nll_loss` makes of probabilities, which is minus that of the target: how much
+    it lacks to 1, the mean absolute error."""
+    uses = (use for loss in _losses(trace, event) for use in loss.output.uses)
+    return event.operation == "nll_loss" and any(use.name in ADDING and any(use.numbers) for use in uses)
 
 
 def _has_another_beside(loss: Op) -> bool:
@@ -372,7 +384,8 @@ RULE = Rule(
     "that is taken for its logarithm becomes one that is never below 1.",
     fix="`log_softmax` before these losses; for classes, `cross_entropy` on scores; for rates, `log_input=False`.",
     fine="Log-probabilities of any making: weighted, mixed, smoothed, or scores of which another function, as "
-    "`logsumexp` or an integral, is in the loss too.",
+    "`logsumexp` or an integral, is in the loss too. Probabilities that `nll_loss` picks and the loss takes from 1, as "
+    "mean absolute and generalised cross entropies do.",
     needs=(BackwardRan, LossComputed, TapeSealed),
     examine=examine,
     bad=(bad, bad_scores, bad_sequences, bad_rates),

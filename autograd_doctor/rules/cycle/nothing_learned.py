@@ -40,13 +40,9 @@ def _is_spoiled(trace: Trace) -> bool:
     return any(not math.isfinite(norm) for step in trace.steps for use in step.uses for norm in use.norms)
 
 
-def _is_a_chapter(trace: Trace) -> bool:
-    """Whether it is a part of a run, in which others may have learned before."""
-    return trace.steps_before > 0
-
-
-def _may_be_controls(trace: Trace) -> bool:
-    return all(may_be_control(trace, step.optimizer) for step in trace.steps)
+def _may_be_a_part(trace: Trace) -> bool:
+    """Whether others may learn in another part of the run."""
+    return trace.steps_before > 0 or all(may_be_control(trace, step.optimizer) for step in trace.steps)
 
 
 def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:
@@ -70,7 +66,7 @@ def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:
         subject=trace.optimizer_name(first.optimizer),
         location=source or first.location,
         help=advice,
-        so_far=not any(rates) and (_is_a_chapter(trace) or _may_be_controls(trace)),
+        so_far=not any(rates) and _may_be_a_part(trace),
         evidence=evidence,
         related=related(
             ("the steps are taken here", first.location if source else None),

@@ -566,6 +566,22 @@ def test_a_failure_of_ours_is_said_and_the_training_goes_on(
 
 
 @pytest.mark.usefixtures("seams")
+def test_an_error_is_told_by_the_second_look_or_at_the_end(tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+    with autograd_doctor.monitor(
+        tmp_path / "short", on_finding=lambda each: told.append((each.code, run.steps))
+    ) as run:
+        _train(30, clears=False)
+        assert told == []
+    assert told == [("AD101", 30)]
+    told.clear()
+    with autograd_doctor.monitor(tmp_path / "long", on_finding=lambda each: told.append((each.code, run.steps))) as run:
+        _train(300, clears=False)
+    ((code, step),) = told
+    assert (code, 82 < step < 200) == ("AD101", True)
+
+
+@pytest.mark.usefixtures("seams")
 def test_what_a_callback_raises_reaches_the_program(tmp_path: Path) -> None:
     def stop(finding: object) -> None:
         raise KeyError(finding)

@@ -177,9 +177,9 @@ def _ranks() -> Ranks:
 class _Telling:
     """What is done with a finding.
 
-    An error is told when the next look, which comes soon, finds it as well. A warning, which a later step may acquit,
-    is told when it is found once more in a chapter that comes much later, as stages of a run are the longer the later
-    they come. What has happened, as a crash or a value that is not finite, is told at once.
+    An error is told when the next look, which comes soon, finds it as well, or when there is none. A warning, which a
+    later step may acquit, is told when it is found once more in a chapter that comes much later, as stages of a run are
+    the longer the later they come. What has happened, as a crash or a value that is not finite, is told at once.
     """
 
     def __init__(
@@ -193,6 +193,17 @@ class _Telling:
         self._doubted: set[str] = set()
         self.settles_at = math.inf
         """The step from which on what was found, and may be acquitted, is known to last if it is found again."""
+        self._waiting: list[ReportedFinding] = []
+
+    def begin_look(self) -> None:
+        """What the last look found, and this one does not, is acquitted."""
+        self.settles_at, self._waiting = math.inf, []
+
+    def rest(self) -> list[ReportedFinding]:
+        """Errors that no other look will find again, as the run is over."""
+        waiting, self._waiting = self._waiting, []
+        self._told.update(finding.fingerprint for finding in waiting)
+        return waiting
 
     def known(self, finding: ReportedFinding) -> bool:
         """Whether it was found before."""
@@ -214,6 +225,7 @@ class _Telling:
             settles_at = since + 1 if is_error else lasting_from(since)
             if step < settles_at:
                 self.settles_at = min(self.settles_at, settles_at)
+                self._waiting += [finding] if is_error else []
                 return False
         self._told.add(finding.fingerprint)
         return True
@@ -290,6 +302,7 @@ class Monitor:
         self._monitored: _Watching | None = None
         self._about: About | None = None
         self._opening: plain.Report | None = None
+        self._latest: _Chapter | None = None
         self.findings: list[ReportedFinding] = []
         self._failure = ""
         self._told_in: dict[int, list[str]] = {}
@@ -415,6 +428,9 @@ class Monitor:
             if self._monitored is not None:
                 self._monitored.end(None if isinstance(error, TrainingStopped) else error)  # that is no crash
             with suppress(OSError):  # of a disk that is full was told before
+                if self._latest is not None and not self._failure:
+                    self._say(self._latest, [], self._telling.rest())
+            with suppress(OSError):
                 self._say_ended(self._about, error)
         finally:
             under_way.release()
@@ -471,19 +487,23 @@ class Monitor:
         report = dated(self._job.judged(trace, self._target, rules_for(self._job.rules, trace, looked)), trace)
         if looked == "closely":
             self._calibrate(chapter.number, report)
-            self._telling.settles_at = math.inf
-        step, at = chapter.step, CLOCK.time()
+            self._telling.begin_look()
         told_before = self._told_before(chapter.number)
         follow = consequences(trace, told_before, self._job.rules, last=self._numbers.latest().loss)
         findings = [finding for finding in report.findings if finding.code not in follow]
         new = [finding for finding in findings if not self._telling.known(finding)]
         happens = {rule.code for rule in self._job.rules if not _HAPPEN.isdisjoint(rule.needs)}
-        at_once = looked != "closely"
         told = [
             finding
             for finding in findings
-            if self._telling.is_told(finding, step, has_happened=at_once or finding.code in happens)
+            if self._telling.is_told(finding, chapter.step, has_happened=looked != "closely" or finding.code in happens)
         ]
+        self._latest = chapter
+        return self._say(chapter, new, told)
+
+    def _say(self, chapter: _Chapter, new: list[ReportedFinding], told: list[ReportedFinding]) -> BaseException | None:
+        """Write down what is new, and what is told, and tell it; returns what is to be raised in the program."""
+        step, at = chapter.step, CLOCK.time()
         self.findings += told
         self._told_in[chapter.number] = [*self._told_in.get(chapter.number, ()), *(finding.code for finding in told)]
         written = [*new, *(finding for finding in told if finding not in new)]

@@ -49,7 +49,7 @@ class CheckpointFiles(Instrument):
     def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self._course = course
-        self._listed: dict[str, int] = {}
+        self._listed_in: dict[str, int] = {}
         self._read: dict[str, set[str]] = {}
         self._chosen: _Chosen | None = None
         self._loaded: _Chosen | None = None
@@ -66,13 +66,18 @@ class CheckpointFiles(Instrument):
 
     def remember(self, memory: _Memory) -> None:
         self._told, self._loaded, self._read = memory
+        self._listed_in = dict.fromkeys(self._read, -1)
         for event in self._told.values():
             self.emit(event)
 
     def _folder_listed(self, path: Any) -> None:
+        """The latest folders are kept in mind: a data set may have thousands."""
         folder = _absolute("." if path is None else path)
-        if folder in self._read or len(self._read) < _MOST_FOLDERS:
-            self._listed[folder], self._read[folder] = self._course.steps, set()
+        self._read.pop(folder, None)
+        self._read[folder], self._listed_in[folder] = set(), self._course.steps
+        if len(self._read) > _MOST_FOLDERS:
+            oldest = next(iter(self._read))
+            del self._read[oldest], self._listed_in[oldest]
 
     def _opened(self, file: Any) -> None:
         folder, name = os.path.split(_absolute(file))
@@ -82,7 +87,7 @@ class CheckpointFiles(Instrument):
         read.add(name)
         if len(read) > 1:
             self._go_through(folder)
-        elif self._listed.get(folder) == self._course.steps:
+        elif self._listed_in.get(folder) == self._course.steps:
             self._choose(folder, name)
 
     def _choose(self, folder: str, name: str) -> None:

@@ -36,6 +36,7 @@ _MOST_GROUPS = 6
 _MOST_SEARCHES = 2
 """For how many censuses to look for the line that stores: what is stored so rarely does not pile up fast."""
 _MOST_REMEMBERED = 200
+"""Groups, of which a later chapter of the run knows the holder: finding it takes longer than the rest of a chapter."""
 _WALKED_NODES = 5_000
 """Of one graph: about the size of that of a deep network in one step, times the steps that would show."""
 

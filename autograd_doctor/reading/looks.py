@@ -10,12 +10,19 @@ S = TypeVar("S", bound=Hashable)
 
 _LOOKS = 4
 """In a step, and told of: what is wrong at a line is so from the start."""
+_GOLDEN = (5**0.5 - 1) / 2
+"""No multiples are spread more evenly: programs that do something in every third step, or every fourth, are told of."""
 _MOST_SITES = 1000
 """To be told apart: more come of code that is made anew all the time."""
 _DRAWN_FIRST, _DRAWN_OF = 8, 8
 """Steps of which each is drawn, then one in so many."""
 _DRAWN_IN_A_STRETCH = 8
 """At most, of the steps between 128 and 256, 256 and 512, and so on."""
+
+
+def is_drawn_evenly(step: int, share: float) -> bool:
+    """Whether a step is one of this share of all steps, which those of a smaller share are as well."""
+    return step * _GOLDEN % 1.0 < share
 
 
 def is_drawn(step: int, before: int | None = None) -> bool:

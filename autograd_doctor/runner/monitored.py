@@ -44,11 +44,13 @@ MOST_STEPS = 300
 """Where something is new all the time, the chapter rests all the same."""
 DOUBLED_FROM = 1000
 REST = 20.0
-_DOUBLINGS = 4
 """Steps from which on a run is looked at each time that it has become twice as long, and seconds between chapters that
-come for no such reason, nor for news: what may be spent in advance is to last for the run of minutes. What is left
-for news grows with each doubling, so many times."""
-
+come for no such reason, nor for news: what may be spent in advance is to last for the run of minutes."""
+_MOST_DOUBLINGS = 4
+"""The part of the advance that losses which leave their course may take grows with each of so many doublings: they do
+so more often than all else that is new."""
+MOST_SECOND_LOOKS = 5
+"""Chapters that follow at once, whatever they cost, because an error was found."""
 MOST_SPOILED = 3
 """Evaluations to look into because the one before gave NaN or Inf, which may stand for what is not there."""
 
@@ -89,7 +91,7 @@ class Monitored:
         self._thread = get_ident()
         self._is_turning = self._waits = False
         self._hears_reads = self._evaluation_spoiled = self._urgent = False
-        self._spoiled_evaluations = 0
+        self._spoiled_evaluations = self._second_looks = 0
         self._spoiled_in = -1
         self._must_follow = self._is_early = False
         self._again_at = math.inf
@@ -182,14 +184,22 @@ class Monitored:
             chapter.settle(self._news)
             self._allowance.chapter_is_over()
             self._settled_at = CLOCK.monotonic()
-            if self._must_follow:
+            stop = self._judges.judged(chapter, "closely")
+            if self._must_follow or self._must_settle(chapter):
                 self._turn_soon()
-            return self._judges.judged(chapter, "closely")
+            return stop
         optimizers = chapter.optimizers()
         chapter.end("steps", 0)
         stop = self._judges.judged(chapter, "pulse")
         self._open(chapter.number + 1, chapter.step, optimizers)
         return stop
+
+    def _must_settle(self, chapter: Chapter) -> bool:
+        """Whether an error was found, of which a second look tells at once, a few times whatever that costs."""
+        if self._judges.settles_at() > chapter.step + 1 or self._second_looks >= MOST_SECOND_LOOKS:
+            return False
+        self._second_looks += 1
+        return True
 
     def _give_up(self, chapter: Chapter, failure: Exception) -> None:
         """The program goes on without us: whatever fails of ours is no failure of its own."""
@@ -256,14 +266,16 @@ class Monitored:
 
     # ----------------------------------------------------------------------------------------------------------- news
 
-    def _news(self) -> None:
-        """Something is new while only the pulse is taken: the next chapter begins, if that can be afforded.
+    @property
+    def _doublings(self) -> float:
+        """How often the run has become twice as long as one of a thousand steps, or of some seconds."""
+        return math.log2(1 + max(self.steps / DOUBLED_FROM, (CLOCK.monotonic() - self._began) / REST))
 
-        Much is new in the first steps of a run, which are soon looked at anyway.
+    def _news(self, part: float = 1.0) -> None:
+        """Something is new while only the pulse is taken: the next chapter begins, if so large a part of the advance is
+        left. Much is new in the first steps of a run, which are soon looked at anyway.
         """
-        doublings = math.log2(1 + max(self.steps / DOUBLED_FROM, (CLOCK.monotonic() - self._began) / REST))
-        is_early = doublings < 1
-        part = min(1.0, doublings / _DOUBLINGS)
+        is_early = self._doublings < 1
         if self._allowance.is_earned() if is_early else self._allowance.may_hurry(part):
             self._again_at = lasting_from(self.steps + LEAST_STEPS)
             self._turn_soon()
@@ -279,7 +291,8 @@ class Monitored:
         self._hear_reads(chapter, hear=not call.training)
         is_first = self._evaluation_spoiled and self._spoiled_evaluations == 1
         hurries = self._evaluation_spoiled and self._allowance.may_hurry()
-        if not call.training and (is_first or hurries or self._allowance.is_paid()):
+        is_paid = self._allowance.is_earned() if self._doublings < 1 else self._allowance.is_paid()
+        if not call.training and (is_first or hurries or is_paid):
             self._evaluation_spoiled = False
             self._turn_soon(before_evaluation=True)
 
@@ -307,7 +320,7 @@ class Monitored:
     def _loss_known(self, loss: KnownLoss) -> None:
         chapter = self._chapter
         if self._surprises.add(loss.place, loss.value) and chapter is not None and chapter.settled:
-            self._news()
+            self._news(min(1.0, self._doublings / _MOST_DOUBLINGS))
 
     def _recorded(self, event: Event) -> None:
         self._judges.recorded(event)

@@ -20,6 +20,7 @@ from autograd_doctor.instruments.spine.hand_steps import HandSteps
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
+from autograd_doctor.reading.looks import is_drawn_evenly
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.subclasses import node_of, version_of
@@ -40,6 +41,8 @@ _MOST_KNOWN = 1000
 _PATIENCE, _TIMES_LONGER = 16, 4
 """Backwards without a step, and how many times more than ever before, from which on they are recorded: steps may have
 ended, or be taken in another way."""
+_LOOKED_AT = 1 / 64
+"""Of steps that are merely glanced at, those whose gradients are looked at, which takes half a microsecond for each."""
 _SAY_EVERY = 0.5
 """Seconds after which the count is stated, for those who watch, and should the program be killed."""
 
@@ -164,6 +167,15 @@ class LightSteps(Instrument):
             return
         self._ask_if_new((number, hash(newer)), self._known.fates)
 
+    def doze(self, signals: Signals) -> None:
+        """Look at gradients now and then, in two steps one after the other, while steps are merely glanced at."""
+        self.listen(signals.steps.began, self._look_now_and_then)
+
+    def _look_now_and_then(self, call: StepCall) -> None:
+        step = self._course.steps
+        if is_drawn_evenly(step, _LOOKED_AT) or is_drawn_evenly(step - 1, _LOOKED_AT):
+            self._look_at_gradients(call)
+
     def _step_ended(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
         self._steps[number] += 1
@@ -172,7 +184,9 @@ class LightSteps(Instrument):
 
     def stepped(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped, and nobody looked."""
-        self._by_optimizer[self._optimizers.known(optimizer)] += 1
+        number = self._optimizers.known(optimizer)
+        self._by_optimizer[number] += 1
+        self._steps[number] += 1
 
     def _newer(self, number: int, optimizer: Optimizer) -> tuple[int | None, ...] | None:
         """Which parameters have a gradient, and how many versions newer each is than at the last step of the optimizer;

@@ -16,13 +16,13 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
+from autograd_doctor.reading.looks import is_drawn_evenly
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 
-_SHARE = 0.25
-"""Of the steps, as many as tell a curve well enough where all are alike."""
-_GOLDEN = (5**0.5 - 1) / 2
-"""No multiples are spread more evenly: programs that do something in every third step, or every fourth, are told of."""
+_SHARE = 0.125
+"""Of the steps, as many as tell a curve well enough where all are alike; of each of these, and of the one after it,
+everybody hears, so that what became of gradients in between can be told."""
 _STANDS_OUT = 4.0
 """Times as large as losses usually are: what `gradient_spikes` asks for."""
 _MEMORY = 0.05
@@ -63,6 +63,7 @@ class Pulse(Instrument):
         for instrument in self._costly:
             instrument.detach()
         self._autopsies.ignore_reads(signals)
+        self._light_steps.doze(signals)
         self._guard.nap = self
 
     def detach(self) -> None:
@@ -79,7 +80,10 @@ class Pulse(Instrument):
         """Whether a backward that begins is as others were, so that nobody need hear of it."""
         step = self._course.steps
         if step != self._step:
-            self._step, self.sleeps = step, not self._is_woken and step * _GOLDEN % 1.0 >= _SHARE
+            self._step, self.sleeps = (
+                step,
+                not (self._is_woken or is_drawn_evenly(step, _SHARE) or is_drawn_evenly(step - 1, _SHARE)),
+            )
         if not self.sleeps or self._guard.thread.depth or self._guard.forked:
             return False
         root = roots[0]

@@ -316,7 +316,7 @@ def test_a_healthy_run_is_recorded_and_nothing_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", LATE)
 def test_a_fault_that_begins_late_is_told_at_its_line(name: str, tmp_path: Path) -> None:
     ((code, _),) = marks(LATE[name])
-    program = _loop(LATE[name], steps=1100, awaited=code, chapter=SHORT)
+    program = _loop(LATE[name], steps=1300, awaited=code, chapter=SHORT)
     ((code, line),) = marks(program)
     done = _run(tmp_path, program)
     assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr

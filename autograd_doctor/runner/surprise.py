@@ -6,12 +6,12 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-_TOGETHER = 25
+_TOGETHER = 16
 """Losses of which one mean is taken: so few that they tell of news soon, so many that one of them says little."""
 _MEMORY, _ENOUGH = 8, 4
 """Such means that make a course, and those from which on there is one."""
 _FAR = 2.5
-"""Mean deviations by which a mean is off: that of 25 losses of one course is off by a quarter of one, and where losses
+"""Mean deviations by which a mean is off: that of 16 losses of one course is off by a third of one, and where losses
 fall steadily by one."""
 _OFTEN, _MOST, _FADES = 1.5, 20.0, 0.97
 """How many times as far they must be off after they were, that many deviations at most, and how much of that is left

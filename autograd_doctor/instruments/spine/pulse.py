@@ -20,7 +20,7 @@ from autograd_doctor.reading.looks import is_drawn_evenly
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 
-_SHARE = 0.125
+_SHARE = 0.0625
 """Of the steps, as many as tell a curve well enough where all are alike; of each of these, and of the one after it,
 everybody hears, so that what became of gradients in between can be told."""
 _STANDS_OUT = 4.0

@@ -123,8 +123,8 @@ def test_what_a_cell_was_is_known_elsewhere(tmp_path: Path) -> None:
     """The trace of a kernel that is gone holds the cells that it names."""
     monitoring = "with autograd_doctor.monitor('run.trace'):\n    for _ in range(60):\n        step()\ntold = []"
     _session("jupyter", tmp_path, BUILDING, STEPPING, monitoring)
-    (chapter,) = tmp_path.glob("run.trace/rank-0/*.trace")
-    trace = recording.load(chapter)
+    first, *_ = sorted(tmp_path.glob("run.trace/rank-0/*.trace"))
+    trace = recording.load(first)
     assert {(cell.number, cell.text) for cell in trace.of(CellRan)} == {(2, STEPPING + "\n"), (3, monitoring + "\n")}
     report = judge(
         trace,

@@ -23,7 +23,7 @@ from autograd_doctor.wording import plural
 NAME = "full"
 SIGN = re.compile(
     r"(doctor (check|fix|profile|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  "
-    rf"|(\S )?({SUMMARY})|{HEADED}"
+    rf"|(\S\s{{1,3}})?({SUMMARY})|{HEADED}"
 )
 
 

@@ -39,7 +39,7 @@ SUMMARY = (
     r"|(?s:.{0,600}?)(\b\d+\s+checks?\s+found\s+nothing\s"
     r"|(?<!\S)(in\s+\d+\s+steps?|before\s+the\s+first\s+step)\s+of\s+training,\s+\d)"
     r"|(doctor\s+failed|program\s+failed|not\s+judged|interrupted):\s(?s:.{0,600}?)(?<!\S)(in\s+|\()[\d.]+\s+(s|min)\b"
-    r"|[^\n]{0,300}?(?<!\S)(passed|was\s+not\s+judged):\s(?s:.{0,600}?),\s+[\d.]+\s+(s|min)\b"
+    r"|(?:[^\n]|\n  ){0,300}?(?<!\S)(passed|was\s+not\s+judged):\s(?s:.{0,600}?),\s+[\d.]+\s+(s|min)\b"
     r"|(\d+\s+(errors?|warnings?|info),?\s+)+in\s(?s:.{0,300}?),\s+[\d.]+\s+(s|min)\b"
 )
 """How a summary begins, in whatever lines it is broken; "found nothing" and "in 3 s" are of older reports."""

@@ -1,4 +1,4 @@
-# guards: AD227, AD121
+# guards: AD227 AD121
 """Averages of weights of which some rest: a frozen tower like the one that is trained, and a pair of old teachers."""
 
 import copy

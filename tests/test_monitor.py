@@ -147,6 +147,21 @@ LATE = {
     loss.backward()
     optimizer.step()
 """,
+    "a target is no longer brought up to date": """
+    if step == 0:
+        import copy
+        target, kept = copy.deepcopy(model), 0
+    kept = min(kept + 8, 2804)
+    with torch.no_grad():
+        wanted = target(x)
+    said = model(x)
+    loss = torch.nn.functional.cross_entropy(said, y) + 0.1 * torch.nn.functional.mse_loss(said, wanted)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if kept % 40 == 0:
+        target.load_state_dict(model.state_dict())  # expect: AD227
+""",
     "the sign of the loss turns": """
     loss = torch.nn.functional.cross_entropy(model(x), y)
     if step >= 350:

@@ -13,6 +13,7 @@ from autograd_doctor.events.connectivity import CopyKept
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers
@@ -31,11 +32,13 @@ _MOST_MODULES = 100
 
 @dataclass(slots=True)
 class _Copy:
-    """changes: how often versions had moved since the last look. longest: steps between two changes, at most.
+    """module: the model. changes: how often versions had moved since the last look. longest: steps between two changes,
+    at most.
 
     changed, seen: the steps of the newest change and of the newest look. calls: looks since that change.
     """
 
+    module: weakref.ref[nn.Module]
     where: Place | None
     parameters: list[weakref.ref[nn.Parameter]]
     versions: list[int]
@@ -73,8 +76,11 @@ class KeptCopies(Instrument):
         parameters: Parameters,
         optimizers: Optimizers,
         lineage: Lineage,
+        light_steps: LightSteps,
     ) -> None:
         super().__init__(site)
+        self._light_steps = light_steps
+        self._is_later = False
         self._course = course
         self._module_calls = module_calls
         self._lineage = lineage
@@ -88,24 +94,34 @@ class KeptCopies(Instrument):
         self.listen(signals.states.loaded, self._loaded)
         self.listen(self._lineage.parameter_written, self._parameter_written)
 
+    def memory(self) -> bool:
+        """Whether this is a later part of a run, in which states that are loaded are heard of all the time."""
+        return True
+
+    def remember(self, memory: bool) -> None:
+        self._is_later = memory
+
     def finish(self) -> None:
         for module, copy in self._copies.items():
-            if copy is not None and copy.changes and not self._learns(copy):
-                places = self._written_at(copy)
-                self.emit(
-                    CopyKept(
-                        step=self._course.steps,
-                        module=module,
-                        location=locate(copy.where),
-                        written_at=locate(places[-1]) if places else None,
-                        changes=copy.changes,
-                        longest=copy.longest,
-                        changed=copy.changed,
-                        seen=copy.seen,
-                        calls=copy.calls,
-                        by_remainder=hangs_on_a_remainder(places, copy.where),
-                    )
+            if copy is not None and not self._learns(copy):
+                self._tell(module, copy, self._follow_loads(copy) or self._written_at(copy))
+
+    def _tell(self, module: int, copy: _Copy, places: tuple[Place, ...]) -> None:
+        if copy.changes:
+            self.emit(
+                CopyKept(
+                    step=self._course.steps,
+                    module=module,
+                    location=locate(copy.where),
+                    written_at=locate(places[-1]) if places else None,
+                    changes=copy.changes,
+                    longest=copy.longest,
+                    changed=copy.changed,
+                    seen=copy.seen,
+                    calls=copy.calls,
+                    by_remainder=hangs_on_a_remainder(places, copy.where),
                 )
+            )
 
     def _loaded(self, load: StateLoad) -> None:
         where = stack()
@@ -114,6 +130,15 @@ class KeptCopies(Instrument):
 
     def _parameter_written(self, written: Recorded) -> None:
         self._written.put(written.output, (self._course.steps, stack()))
+
+    def _follow_loads(self, copy: _Copy) -> tuple[Place, ...]:
+        """Take in what was loaded before this part of the run; returns the calls that led to the latest."""
+        module = copy.module()
+        loads = self._light_steps.loads_of(module) if module is not None and self._is_later else None
+        if loads is None or loads.times <= copy.changes:
+            return ()
+        copy.changes, copy.longest, copy.changed = loads.times, loads.longest, loads.last
+        return loads.places
 
     def _written_at(self, copy: _Copy) -> tuple[Place, ...]:
         """The line that was the last that was seen to write to it, behind the calls that led there. What was loaded
@@ -135,7 +160,7 @@ class KeptCopies(Instrument):
         """From the first step on: by then it is known what the optimizer holds."""
         module, step = began.call.module, self._course.steps
         parameters = [weakref.ref(parameter) for _, parameter in parameters_in(module)]
-        copy = _Copy(began.where, parameters, _versions(parameters), changed=step, seen=step)
+        copy = _Copy(weakref.ref(module), began.where, parameters, _versions(parameters), changed=step, seen=step)
         self._copies[began.module] = copy if parameters and not self._learns(copy) else None
 
     def _learns(self, copy: _Copy) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import torch
+from torch import nn
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
@@ -21,8 +23,9 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
 from autograd_doctor.reading.looks import is_drawn_evenly
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
-from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.places import Place, stack
 from autograd_doctor.reading.subclasses import node_of, version_of
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
@@ -53,12 +56,30 @@ _Written = dict[int, tuple[weakref.ref[Any], int]]
 """Gradients that were written to since they were made, and their versions, by their identities."""
 
 
+@dataclass
+class LoadRhythm:
+    """When a module was given a state. times, last: how often, and in which step; longest: steps between two, at most.
+
+    places: the calls that led to the latest.
+    """
+
+    times: int = 0
+    last: int = 0
+    longest: int = 0
+    places: tuple[Place, ...] = ()
+
+    def load(self, step: int, places: tuple[Place, ...]) -> None:
+        self.longest = max(self.longest, step - self.last if self.times else 0)
+        self.times, self.last, self.places = self.times + 1, step, places
+
+
 class _Known(NamedTuple):
-    """What is not new: graphs, what became of gradients, and lines that load weights, as for a target network."""
+    """What is not new: graphs, what became of gradients, lines that load weights, and when modules were given some."""
 
     graphs: set[tuple[str, int]]
     fates: set[tuple[int, int]]
     loads: set[Place | None]
+    rhythms: IdentityTable[LoadRhythm]
 
 
 class LightSteps(Instrument):
@@ -84,7 +105,7 @@ class LightSteps(Instrument):
         self._module_calls = module_calls
         self._optimizers = optimizers
         self._hand_steps = hand_steps
-        self._known = _Known(set(), set(), set())
+        self._known = _Known(set(), set(), set(), IdentityTable())
         self._sizes: Counter[tuple[Hashable, ...]] = Counter()
         self._newest = 0
         self._written: dict[int, tuple[int, _Written]] = {}
@@ -210,10 +231,18 @@ class LightSteps(Instrument):
 
     def _state_loading(self, load: StateLoad) -> None:
         """Training goes on from other weights than those that it has come to."""
-        line = place()
+        places = stack()
+        line = places[-1] if places else None
         if not (self._detail.dozing and line in self._known.loads):
             self._detail.ask()
         self._known.loads.add(line)
+        rhythm = self._known.rhythms.get(load.module) or LoadRhythm()
+        rhythm.load(self._course.steps, places)
+        self._known.rhythms.put(load.module, rhythm)
+
+    def loads_of(self, module: nn.Module) -> LoadRhythm | None:
+        """When a module was given a state, in all of the run; None if it never was."""
+        return self._known.rhythms.get(module)
 
     def _registered(self, registered: Registered) -> None:
         """A model that changes while it is trained; what has not run yet is being built."""

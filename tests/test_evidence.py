@@ -77,11 +77,15 @@ LOCK = """
 """
 
 
-@pytest.mark.parametrize(("hang", "line"), [(LOCK, "in wait"), (STUCK_WORKER, "train.py")], ids=["lock", "worker"])
+@pytest.mark.parametrize(
+    ("hang", "line", "seconds"),
+    [(LOCK, "in wait", "8"), (STUCK_WORKER, "train.py", "16")],  # a worker imports torch, too, before it begins
+    ids=["lock", "worker"],
+)
 def test_a_hang_in_training_is_told_from_the_end_of_the_time(
-    checked: Callable[..., Checked], hang: str, line: str
+    checked: Callable[..., Checked], hang: str, line: str, seconds: str
 ) -> None:
-    report, code = checked(hang, "--max-seconds", "8")
+    report, code = checked(hang, "--max-seconds", seconds)
     assert (code, report["verdict"], report["run"]["stopped_by"]) == (3, "program-failed", "hung")
     assert f"hung after {report['run']['steps']} steps" in report["exit_reason"]
     (note,) = [note for note in report["notes"] if "hung" in note]

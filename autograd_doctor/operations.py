@@ -168,6 +168,8 @@ BY_DIFFERENCE = REGRESSION | {"sub"}
 DISTANCES = REGRESSION | DIFFERENCES
 """Losses that compare by value, and the differences that those written by hand begin with."""
 COMPARING = _where(compares=True)
+REPEATS = frozenset({"broadcast_to", "expand", "expand_as", "repeat", "repeat_interleave", "tile"})
+"""Those by which a program makes many rows of one on purpose."""
 SIGNED = {"cosine_embedding_loss": 2, "hinge_embedding_loss": 1, "soft_margin_loss": 1}
 """Those with labels of -1 and 1, with how many operands come before these."""
 LOSSES = CLASSES | REGRESSION | {"binary_cross_entropy", "binary_cross_entropy_with_logits"}

@@ -20,9 +20,9 @@ _DRAWN_IN_A_STRETCH = 8
 """At most, of the steps between 128 and 256, 256 and 512, and so on."""
 
 
-def is_drawn_evenly(step: int, share: float) -> bool:
-    """Whether a step is one of this share of all steps, which those of a smaller share are as well."""
-    return step * _GOLDEN % 1.0 < share
+def is_drawn_in_pairs(step: int, share: float) -> bool:
+    """Whether a step, or the one before it, is of this share of all steps, as those of a smaller share are, too."""
+    return step * _GOLDEN % 1.0 < share or (step - 1) * _GOLDEN % 1.0 < share
 
 
 def is_drawn(step: int, before: int | None = None) -> bool:

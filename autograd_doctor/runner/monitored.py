@@ -93,7 +93,7 @@ class Monitored:
         self._hears_reads = self._evaluation_spoiled = self._urgent = False
         self._spoiled_evaluations = self._second_looks = 0
         self._spoiled_in = -1
-        self._must_follow = self._is_early = False
+        self._must_follow = self._is_unearned = False
         self._again_at = math.inf
         """The step from which on it is looked again at what was new: some of it does not show at once."""
         self._stepped_at = self._quiet_at = self._busy_at = self._settled_at = 0.0
@@ -140,7 +140,7 @@ class Monitored:
             chapter.hear(losses.known, self._loss_known)
         chapter.hear(signals.train_modes.began, self._mode_switched)
         self._is_turning = self._must_follow = self._hears_reads = False
-        self._is_early = not self._allowance.is_earned()
+        self._is_unearned = not self._allowance.is_earned()
         if steps >= self._again_at:
             self._again_at = math.inf
         self._begin_step()
@@ -260,7 +260,7 @@ class Monitored:
     def _has_seen_enough(self, chapter: Chapter, steps: int) -> bool:
         """What a loss that is not finite leaves of a run is seen at once."""
         detail = chapter.session.find(Detail)
-        is_short = self._is_early or chapter.number <= 2 or chapter.number <= self._spoiled_in + 1
+        is_short = self._is_unearned or chapter.number <= 2 or chapter.number <= self._spoiled_in + 1
         least = LEAST_STEPS if is_short else LATER * LEAST_STEPS
         return steps >= MOST_STEPS or (steps >= least and not (detail is not None and detail.full))
 
@@ -271,12 +271,16 @@ class Monitored:
         """How often the run has become twice as long as one of a thousand steps, or of some seconds."""
         return math.log2(1 + max(self.steps / DOUBLED_FROM, (CLOCK.monotonic() - self._began) / REST))
 
+    @property
+    def _is_young(self) -> bool:
+        """Whether the run is soon looked at anyway."""
+        return self._doublings < 1
+
     def _news(self, part: float = 1.0) -> None:
         """Something is new while only the pulse is taken: the next chapter begins, if so large a part of the advance is
-        left. Much is new in the first steps of a run, which are soon looked at anyway.
+        left. Much is new in the first steps of a run.
         """
-        is_early = self._doublings < 1
-        if self._allowance.is_earned() if is_early else self._allowance.may_hurry(part):
+        if self._allowance.is_earned() if self._is_young else self._allowance.may_hurry(part):
             self._again_at = lasting_from(self.steps + LEAST_STEPS)
             self._turn_soon()
 
@@ -291,7 +295,7 @@ class Monitored:
         self._hear_reads(chapter, hear=not call.training)
         is_first = self._evaluation_spoiled and self._spoiled_evaluations == 1
         hurries = self._evaluation_spoiled and self._allowance.may_hurry()
-        is_paid = self._allowance.is_earned() if self._doublings < 1 else self._allowance.is_paid()
+        is_paid = self._allowance.is_earned() if self._is_young else self._allowance.is_paid()
         if not call.training and (is_first or hurries or is_paid):
             self._evaluation_spoiled = False
             self._turn_soon(before_evaluation=True)

@@ -17,6 +17,7 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import BY_DIFFERENCE
 from autograd_doctor.reading.live_values import tensor_of
+from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -26,9 +27,9 @@ from autograd_doctor.tape import Op, Value, behind, numbers_in
 _COMPARES = BY_DIFFERENCE | {"kl_div"}
 _ROUNDING = 1e-5
 """Of a probability, whose logarithm was taken in one way and in another."""
-_LOOKS, _TOLD = 4, 4
-"""At a line in a step, and steps in which both sides were equal; looked at are all until they differ, as they do once
-an augmentation has grown, or what was frozen for a while learns again."""
+_TOLD = 4
+"""Steps in which both sides were equal, for each line; looked at are all until they differ, as they do once an
+augmentation has grown, or what was frozen for a while learns again."""
 _OF_UPDATES = frozenset({"clamp", "exp"})
 """What is made of a difference that grows with the updates on one batch: a ratio, or a change that is bounded."""
 
@@ -47,7 +48,7 @@ class OwnReferences(LossQuery):
     def __init__(self, site: Site, course: Course, tape: Tape) -> None:
         super().__init__(site, course, tape)
         self._equal: dict[Op, bool] = {}
-        self._looks: Counter[Location | None] = Counter()
+        self._looks: Looks[Location | None] = Looks()
         self._told: Counter[Location | None] = Counter()
         self._differ: set[Location | None] = set()
 
@@ -57,15 +58,14 @@ class OwnReferences(LossQuery):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
-        self._looks.clear()
+        self._looks.step_taken()
         self._equal.clear()
 
     def _compared(self, op: Op) -> None:
         result = tensor_of(op.output)
         if op.location in self._differ or result is None or not readable(result) or not _is_of_one_model(op):
             return
-        self._looks[op.location] += 1
-        if self._looks[op.location] > _LOOKS:
+        if not self._looks.take(op.location):
             return
         self._equal[op] = _are_alike(op) if op.name == "kl_div" else not bool(result.detach().any())
 

@@ -104,22 +104,21 @@ class Averages(Instrument):
     def _written_in_place(self, op: Op, weights: dict[Value, float]) -> None:
         before = value_before(op)
         self._sums.pop(before, None)
-        taught = [value for value in weights if value is not before and self._is_taught(value)]
+        others = [value for value in weights if value is not before]
+        taught = [value for value in others if self._is_taught(value)]
         if len(weights) == 2 and before in weights and not taught and all(0 < each < 1 for each in weights.values()):
             self._others.setdefault(op.location, set()).add(op.output.shape)
-            (other,) = (value for value in weights if value is not before)
-            source = None if self._is_taught(before) else self._source(other)
+            source = None if self._is_taught(before) else self._source(others[0])
             if source is not None:
-                self._untaught_sums[source] = op.location, (weights[before], weights[other])
+                self._untaught_sums[source] = op.location, (weights[before], weights[others[0]])
         if before in weights and taught and not self._is_taught(before):
             if len(weights) == 1 + len(taught) and not self._is_sum_from_zero(op, weights, taught):
                 values = reduce(or_, (value.values for value in taught))
                 self._sums[before] = op, values, (weights[before], sum(weights[value] for value in taught))
         elif len(weights) == 2 and before in weights and not taught and self._is_taught(before):
-            (other,) = (value for value in weights if value is not before)
-            number = self._untaught(other)
+            number = self._untaught(others[0])
             if number is not None:
-                self._pulls[number] = op, before.values, (weights[before], weights[other])
+                self._pulls[number] = op, before.values, (weights[before], weights[others[0]])
 
     def _is_sum_from_zero(self, op: Op, weights: dict[Value, float], taught: list[Value]) -> bool:
         """Whether it adds whole weights to what began at zero: a sum that is divided by the number of them, discounted
@@ -147,9 +146,11 @@ class Averages(Instrument):
 
     def _source(self, value: Value) -> int | None:
         """The same of one that nobody else may have met, as those of a model that is trained no more."""
-        tensor = _tensor_of(value) if value.by is None else None
-        number = self._parameters.number(tensor) if isinstance(tensor, nn.Parameter) else None
-        return None if number is None or self._optimizers.holds(number) else number
+        tensor = _tensor_of(value)
+        if value.by is not None or not isinstance(tensor, nn.Parameter):
+            return None
+        self._parameters.number(tensor)
+        return self._untaught(value)
 
     def _step_taken(self, course: Course) -> None:
         self._tell_of_averages(course)

@@ -14,7 +14,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import JOINS, MOVES
+from autograd_doctor.operations import JOINS, MOVES, REPEATS
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
@@ -29,7 +29,6 @@ _LEAST_ROWS, _LEAST_VALUES = 8, 4
 _MOST_FIELDS = 4
 _MOST_LINES = 100
 _MOST_LOOKS = 64
-_REPEATS = frozenset({"broadcast_to", "expand", "expand_as", "repeat", "repeat_interleave", "tile"})
 
 
 @dataclass
@@ -72,7 +71,7 @@ class AlikeRows(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(self._lineage.operated, self._joined, names=JOINS)
-        self.listen(self._lineage.operated, self._passed_on, names=MOVES - _REPEATS)
+        self.listen(self._lineage.operated, self._passed_on, names=MOVES - REPEATS)
 
     def finish(self) -> None:
         for (module, where, _), known in self._fields.items():
@@ -138,5 +137,5 @@ class AlikeRows(Instrument):
     def _is_repeated(self, tensor: torch.Tensor) -> bool:
         """Whether the program put the same row into it on purpose."""
         made = self._tensors.get(tensor)
-        is_repeated = made is not None and (made.operation in _REPEATS or made.values != 0)
+        is_repeated = made is not None and (made.operation in REPEATS or made.values != 0)
         return is_repeated or tensor.stride(0) == 0 or tensor in self._repeated

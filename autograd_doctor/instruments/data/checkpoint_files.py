@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from autograd_doctor.events.data import CheckpointsReadInTurn, OlderCheckpointUsed
@@ -29,15 +30,21 @@ class _Chosen(NamedTuple):
     passed: PassedOver
 
 
-class _Memory(NamedTuple):
-    """What is to be told of once more, as a chapter in which it was found is over, and what training may go on from.
+@dataclass
+class _Listing:
+    """The latest list of a folder. step: in which it was made; read: the names of files that were read since then."""
 
-    read: the names of the files that were read of each folder since it was listed.
-    """
+    step: int
+    read: set[str] = field(default_factory=set)
+
+
+class _Memory(NamedTuple):
+    """What is to be told of once more, as a chapter in which it was found is over, what training may go on from, and
+    the lists of folders."""
 
     told: dict[str, OlderCheckpointUsed]
     loaded: _Chosen | None
-    read: dict[str, set[str]]
+    listings: dict[str, _Listing]
 
 
 class CheckpointFiles(Instrument):
@@ -49,8 +56,7 @@ class CheckpointFiles(Instrument):
     def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self._course = course
-        self._listed_in: dict[str, int] = {}
-        self._read: dict[str, set[str]] = {}
+        self._listings: dict[str, _Listing] = {}
         self._chosen: _Chosen | None = None
         self._loaded: _Chosen | None = None
         self._told: dict[str, OlderCheckpointUsed] = {}
@@ -62,32 +68,30 @@ class CheckpointFiles(Instrument):
         self.listen(self._course.step_taken, self._step_taken, bare=True)
 
     def memory(self) -> _Memory:
-        return _Memory(self._told, self._loaded, self._read)
+        return _Memory(self._told, self._loaded, self._listings)
 
     def remember(self, memory: _Memory) -> None:
-        self._told, self._loaded, self._read = memory
-        self._listed_in = dict.fromkeys(self._read, -1)
+        self._told, self._loaded, self._listings = memory
         for event in self._told.values():
             self.emit(event)
 
     def _folder_listed(self, path: Any) -> None:
         """The latest folders are kept in mind: a data set may have thousands."""
         folder = _absolute("." if path is None else path)
-        self._read.pop(folder, None)
-        self._read[folder], self._listed_in[folder] = set(), self._course.steps
-        if len(self._read) > _MOST_FOLDERS:
-            oldest = next(iter(self._read))
-            del self._read[oldest], self._listed_in[oldest]
+        self._listings.pop(folder, None)
+        self._listings[folder] = _Listing(self._course.steps)
+        if len(self._listings) > _MOST_FOLDERS:
+            del self._listings[next(iter(self._listings))]
 
     def _opened(self, file: Any) -> None:
         folder, name = os.path.split(_absolute(file))
-        read = self._read.get(folder)
-        if read is None or name in read:
+        listing = self._listings.get(folder)
+        if listing is None or name in listing.read:
             return
-        read.add(name)
-        if len(read) > 1:
+        listing.read.add(name)
+        if len(listing.read) > 1:
             self._go_through(folder)
-        elif self._listed_in.get(folder) == self._course.steps:
+        elif listing.step == self._course.steps:
             self._choose(folder, name)
 
     def _choose(self, folder: str, name: str) -> None:

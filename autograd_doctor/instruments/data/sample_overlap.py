@@ -20,6 +20,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.uploads import Uploads
+from autograd_doctor.operations import REPEATS
 from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.functional_modes import draws_numbers
 from autograd_doctor.reading.module_tree import parameters_in
@@ -47,7 +48,6 @@ _MOST_LINES = 200
 _IN_A_ROW = 3
 """Batches without a new sample: by then training has begun anew."""
 
-_COPYING = frozenset({"expand", "expand_as", "repeat", "repeat_interleave", "tile"})
 _MADE_UP = SHAPE_ONLY | {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
 """Operations whose results are of no sample: what they fill tensors with is no target that came with the data."""
 
@@ -426,7 +426,7 @@ class SampleOverlap(Instrument):
     def _is_copied(self, tensor: torch.Tensor) -> bool:
         """Whether the program has made many of one sample, to answer for it many times."""
         made = self._tensors.get(tensor)
-        return tensor.stride(0) == 0 or (made is not None and made.operation in _COPYING)
+        return tensor.stride(0) == 0 or (made is not None and made.operation in REPEATS)
 
     # --------------------------------------------------------------------------------------------------- evaluation
 

@@ -22,7 +22,7 @@ from autograd_doctor.instruments.spine.hand_steps import HandSteps
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
-from autograd_doctor.reading.looks import is_drawn_evenly
+from autograd_doctor.reading.looks import is_drawn_in_pairs
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import Place, stack
@@ -193,8 +193,7 @@ class LightSteps(Instrument):
         self.listen(signals.steps.began, self._look_now_and_then)
 
     def _look_now_and_then(self, call: StepCall) -> None:
-        step = self._course.steps
-        if is_drawn_evenly(step, _LOOKED_AT) or is_drawn_evenly(step - 1, _LOOKED_AT):
+        if is_drawn_in_pairs(self._course.steps, _LOOKED_AT):
             self._look_at_gradients(call)
 
     def _step_ended(self, call: StepCall) -> None:

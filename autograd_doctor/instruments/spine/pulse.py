@@ -16,7 +16,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
-from autograd_doctor.reading.looks import is_drawn_evenly
+from autograd_doctor.reading.looks import is_drawn_in_pairs
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 
@@ -80,10 +80,7 @@ class Pulse(Instrument):
         """Whether a backward that begins is as others were, so that nobody need hear of it."""
         step = self._course.steps
         if step != self._step:
-            self._step, self.sleeps = (
-                step,
-                not (self._is_woken or is_drawn_evenly(step, _SHARE) or is_drawn_evenly(step - 1, _SHARE)),
-            )
+            self._step, self.sleeps = step, not (self._is_woken or is_drawn_in_pairs(step, _SHARE))
         if not self.sleeps or self._guard.thread.depth or self._guard.forked:
             return False
         root = roots[0]

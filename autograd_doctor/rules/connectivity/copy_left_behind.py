@@ -12,10 +12,8 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
+from autograd_doctor.views.weight_averages import is_average
 from autograd_doctor.wording import plural
-
-_ROUNDING = 1e-3
-"""Of two weights that add up to one, in float16."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -23,18 +21,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         since = event.seen - event.changed
         had_rhythm = event.changes >= tunables["changes"]
         lost_it = since >= max(tunables["steps"], tunables["rhythm"] * event.longest) and event.calls > 1
-        if (
-            had_rhythm
-            and lost_it
-            and _learns(trace, trace.module_parameters(event.module), event.changed + event.longest)
-        ):
+        copied, after = trace.module_parameters(event.module), event.changed + event.longest
+        if had_rhythm and lost_it and _learns(trace, copied, after):
             yield _finding(trace, event)
     of_trained = {event.location for event in trace.of(AverageWeighed)}
     still = [event for event in trace.of(UntaughtAveraged) if event.location not in of_trained]
     for events in in_several_steps(trace, still, lambda event: event.location, tunables["averages"]):
-        first = events[0]
-        is_average = first.own > first.new > 0 and abs(first.own + first.new - 1.0) <= _ROUNDING
-        if is_average and not any(event.moved for event in events) and _learns(trace, first.parameters, first.step):
+        first, stays = events[0], not any(event.moved for event in events)
+        follows = stays and is_average(first.own, first.new, tunables["rounding"])
+        if follows and _learns(trace, first.parameters, first.step):
             yield _of_another(trace, events)
 
 
@@ -190,6 +185,11 @@ RULE = Rule(
             "chosen: a rhythm that slows down does not do so at once by as much",
         ),
         "averages": Tunable(4, "fewest steps with an average of weights that nobody trains", MORE_THAN_ONCE),
+        "rounding": Tunable(
+            0.001,
+            "most that the two weights of an average may add up to beside 1",
+            "arithmetic: float16 rounds a weight by up to 5e-4",
+        ),
         "steps": Tunable(
             16, "fewest steps that the copy has been left alone for", "chosen: a pause of a few steps is no end"
         ),

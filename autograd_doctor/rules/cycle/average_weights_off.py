@@ -11,6 +11,7 @@ from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.losses import elsewhere
+from autograd_doctor.views.weight_averages import is_average
 
 _FIRST = 2
 """The step by whose end it is known what became of an average that follows the first one."""
@@ -20,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     off = [event for event in trace.of(AverageWeighed) if _is_off(event, tunables["rounding"])]
     for events in in_several_steps(trace, off, lambda event: event.location, tunables["steps"]):
         yield _finding(trace, events)
-    drawn = [event for event in trace.of(TrainedAveraged) if _is_average(event, tunables["rounding"])]
+    drawn = [each for each in trace.of(TrainedAveraged) if is_average(each.own, each.new, tunables["rounding"])]
     for turned in in_several_steps(trace, drawn, lambda event: event.location, tunables["steps"]):
         if not any(event.moved for event in turned) and _runs_beside(trace, turned):
             yield _turned_round(trace, turned)
@@ -85,11 +86,6 @@ def _is_off(event: AverageWeighed, rounding: float) -> bool:
     if event.own == 1.0 and event.new > 0:
         return False
     return abs(event.own + event.new - 1.0) > rounding or min(event.own, event.new) < -rounding
-
-
-def _is_average(event: TrainedAveraged, rounding: float) -> bool:
-    """One of which more stays than is added."""
-    return abs(event.own + event.new - 1.0) <= rounding and event.own > event.new > 0
 
 
 def _runs_beside(trace: Trace, events: list[TrainedAveraged]) -> bool:

@@ -258,10 +258,11 @@ class RowsCompared(Event, frozen=True):
     samples of each. shared: how many of the former were trained on. complete: training had gone through all of its
     samples. tells_apart: samples are so rich that equal ones are so for a reason. first, last: the steps after which it
     was evaluated on them. again: how many of them are among others that the same line evaluated before. alike: the
-    share of the samples of a first pass over training data that equal one before them. teaches: what it returned here
-    flowed into a root of a backward, as targets of another model do. passed_on: samples that the module had been
-    evaluated on came among those of training later, when training had gone through all of its own. unlabelled: how many
-    of the shared ones were trained on without a target: what the module returned for them met no data.
+    share of the samples of a first pass over training data that equal one before them. copied: how many of the shared
+    ones had been copied for training, many times each, as few others were. teaches: what it returned here flowed into a
+    root of a backward, as targets of another model do. passed_on: samples that the module had been evaluated on came
+    among those of training later, when training had gone through all of its own. unlabelled: how many of the shared
+    ones were trained on without a target: what the module returned for them met no data.
     """
 
     module: int
@@ -277,6 +278,7 @@ class RowsCompared(Event, frozen=True):
     last: int = 0
     again: int = 0
     alike: float = 0.0
+    copied: int = 0
     teaches: bool = False
     passed_on: bool = False
     split_at: Location | None = None

@@ -94,9 +94,12 @@ def unsure(opening: Report, second: Report) -> set[str]:
 
 
 def dated(report: Report, trace: Trace) -> Report:
-    """With no finding dated before the chapter in which it was made: what was so in all of it may be older, or not."""
+    """With no finding dated from the start of the run because it was so from the start of its chapter: it may be
+    older than that, or not. What is dated in between was remembered from a chapter before.
+    """
     first = 1 + trace.steps_before
     findings = [
-        msgspec.structs.replace(finding, step_first=max(finding.step_first, first)) for finding in report.findings
+        finding if finding.step_first > 1 else msgspec.structs.replace(finding, step_first=max(finding.step_first, first))
+        for finding in report.findings
     ]
     return msgspec.structs.replace(report, findings=findings)

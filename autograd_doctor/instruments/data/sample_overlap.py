@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, field
+from statistics import median_low
 from typing import ClassVar
 
 import torch
@@ -48,6 +50,9 @@ _MOST_LINES = 200
 _IN_A_ROW = 3
 """Batches without a new sample: by then training has begun anew."""
 
+_MOSTLY = 0.8
+"""Of what comes more often than others do, what comes far more often."""
+
 _MADE_UP = SHAPE_ONLY | {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
 """Operations whose results are of no sample: what they fill tensors with is no target that came with the data."""
 
@@ -63,8 +68,7 @@ class _Training:
     """What a module was trained on. known: batches in a row in which all samples were known.
 
     tells_apart: samples that are equal are so for a reason. may_come_again: there is something to be learned of later
-    batches. drawn, again: of the rows that loaders gave in the first pass, how many there were, and how many that had
-    come before. passed_on: samples of an evaluation became some of training when that had gone through all of its own.
+    batches. drawn: how often loaders gave a sample while there were new ones. passed_on: samples of an evaluation became some of training when that had gone through all of its own.
     first, left, met: weights that it began with, those that the last step left, and those that the first evaluation
     after it met. at: the samples by the line that called the module.
     """
@@ -81,8 +85,7 @@ class _Training:
     may_come_again: bool = True
     known: int = 0
     complete: bool = False
-    drawn: int = 0
-    again: int = 0
+    drawn: Counter[Sample] = field(default_factory=Counter)
     passed_on: bool = False
 
     @classmethod
@@ -90,6 +93,21 @@ class _Training:
         """Of the weights that a module has now."""
         weights = ends([parameter for _, parameter in parameters_in(module) if parameter.requires_grad])
         return cls([weakref.ref(each) for each in weights], probe(weights))
+
+    @property
+    def alike(self) -> float:
+        """The share of the samples that loaders gave which equal one before them."""
+        return 1 - len(self.drawn) / self.drawn.total() if self.drawn else 0.0
+
+    def copied(self) -> set[Sample]:
+        """Samples that were copied, as to balance classes: four times as often there as most, and few in between.
+
+        What recurs by nature does so the more seldom, the more often it is.
+        """
+        usual = median_low(self.drawn.values()) if self.drawn else 0
+        more = {sample for sample, times in self.drawn.items() if times >= 2 * usual}
+        many = {sample for sample in more if self.drawn[sample] >= 4 * usual}
+        return many if len(many) >= _MOSTLY * len(more) else set()
 
     def probe(self) -> Probe:
         return probe([weight for reference in self.weights if (weight := reference()) is not None])
@@ -361,7 +379,7 @@ class SampleOverlap(Instrument):
         training.loaders.update(loaders)
         new = len(training.samples) - before
         if loaders and new:
-            training.drawn, training.again = training.drawn + len(keys), training.again + len(keys) - new
+            training.drawn.update(keys)
         if self._detail.full:
             self._compare(began, data, is_all=len(data) == len(began.given))
 
@@ -591,7 +609,8 @@ class SampleOverlap(Instrument):
                 again=again,
                 teaches=_line(module, found) in self._teaching,
                 passed_on=training.passed_on,
-                alike=training.again / training.drawn if training.drawn else 0.0,
+                alike=training.alike,
+                copied=len(shared & training.copied()),
             )
         )
 

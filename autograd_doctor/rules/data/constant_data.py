@@ -8,7 +8,7 @@ from autograd_doctor.events.data import InputsAlike, SamplesMetAgain, TargetsSee
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.operations import ADDING, CATALOGUE, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import ADDING, CATALOGUE, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.tape import Op, Tape, Value, numbers_in
 from autograd_doctor.trace import Trace
@@ -37,7 +37,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 yield _inputs(trace, event)
     raised = {event.bounded_at for event in trace.of(LossSignSeen) if event.negated}
     raised.update(*map(_raised, trace.tapes))
-    for one in (each for each in targets if each.location not in raised) if not alike else ():
+    beyond_constants = raised.union(*map(_comparing, trace.tapes))
+    for one in (each for each in targets if each.location not in beyond_constants) if not alike else ():
         others = (other for other in targets if other.logits == one.logits)
         source = bool(one.source) if one.class_count else one.source == "drawn"
         is_data = source and _steps(one) >= enough[0] and _elements(one) >= enough[1]
@@ -123,6 +124,23 @@ def _raised(tape: Tape) -> set[Location | None]:
         met |= terms
         pending += terms
     return lines
+
+
+def _comparing(tape: Tape) -> set[Location | None]:
+    """The lines of losses on what a model says of one thing beside what it says of another: as where those that were
+    preferred come first, targets may all be the same, and a constant output solves nothing."""
+    return {op.location for op in tape.named(*CATALOGUE) if op.live and _compares_outputs(op.live[0])}
+
+
+def _compares_outputs(value: Value) -> bool:
+    op = value.by
+    if op is None or not op.live:
+        return False
+    if op.name in REARRANGEMENTS or (op.name in PRODUCTS and len(op.live) == 1):
+        return _compares_outputs(op.live[0])
+    beside = op.name in JOINS and value.shape[:1] == op.live[0].shape[:1]
+    of_one = op.live[0].connected & op.live[-1].connected
+    return len(op.live) > 1 and bool(of_one) and (beside or op.name == "sub")
 
 
 def _terms(op: Op) -> list[tuple[Value, int]]:
@@ -378,7 +396,8 @@ RULE = Rule(
     "starts from, tensors that no loss depends on, targets that a loss ignores, and data of one class that a model is "
     "made to forget. Data that the same module is given beside others that differ, as an instruction before each text; "
     "beside another module that tells the samples apart, they are a warning. Zeros that residuals are compared with, "
-    "where data are a part of the residual.",
+    "where data are a part of the residual. Targets of losses on the difference of two outputs of one model, or on such "
+    "outputs beside one another, as where of each pair the preferred one comes first.",
     needs=(InputsAlike, LossSignSeen, SamplesMetAgain, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),

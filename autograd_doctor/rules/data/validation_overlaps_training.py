@@ -109,6 +109,8 @@ def _is_by_nature(event: RowsCompared, tunables: Tunables) -> bool:
 
     Twice as often between two sets as within one. Copies that were made to balance classes recur far more often.
     """
+    if event.copied >= tunables["whole"] * event.shared:
+        return False
     return _share(event) <= min(tunables["copies"], tunables["alike"] * event.alike)
 
 

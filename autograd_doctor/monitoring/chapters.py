@@ -99,7 +99,7 @@ def dated(report: Report, trace: Trace) -> Report:
     """
     first = 1 + trace.steps_before
     findings = [
-        finding if finding.step_first > 1 else msgspec.structs.replace(finding, step_first=max(finding.step_first, first))
+        finding if finding.step_first > 1 else msgspec.structs.replace(finding, step_first=first)
         for finding in report.findings
     ]
     return msgspec.structs.replace(report, findings=findings)

@@ -68,7 +68,8 @@ class _Training:
     """What a module was trained on. known: batches in a row in which all samples were known.
 
     tells_apart: samples that are equal are so for a reason. may_come_again: there is something to be learned of later
-    batches. drawn: how often loaders gave a sample while there were new ones. passed_on: samples of an evaluation became some of training when that had gone through all of its own.
+    batches. drawn: how often loaders gave a sample while there were new ones. passed_on: samples of an evaluation
+    became some of training when that had gone through all of its own.
     first, left, met: weights that it began with, those that the last step left, and those that the first evaluation
     after it met. at: the samples by the line that called the module.
     """

@@ -32,9 +32,17 @@ def _doubled(trace: Trace, step: OptimizerStepped) -> Iterator[Pair]:
         ran = [trace.backwards[number] for number in history if number in trace.backwards]
         for position, second in enumerate(ran):
             first = next((first for first in ran[:position] if _same_loss(first, second)), None)
-            if first is not None and second.backward not in seen:
+            if first is not None and second.backward not in seen and not _makes_a_whole(second, ran):
                 seen.add(second.backward)
                 yield first, second, step
+
+
+def _makes_a_whole(one: BackwardRan, ran: list[BackwardRan]) -> bool:
+    """Whether all gradients of a step are of one loss, divided by how many they are: their mean, where a backward draws
+    at random."""
+    return one.divisor >= len(ran) and all(
+        other is one or _same_loss(other, one) or _same_loss(one, other) for other in ran
+    )
 
 
 def _same_loss(first: BackwardRan, second: BackwardRan) -> bool:
@@ -209,7 +217,8 @@ RULE = Rule(
     fix="Call `backward()` once per loss; read gradient norms after it instead of going backward for them.",
     fine=(
         "Different losses on one graph, penalties on gradients made with `create_graph`, backwards towards chosen "
-        "`inputs`, and a backward whose gradients are cleared before the next."
+        "`inputs`, a backward whose gradients are cleared before the next, and a loss divided by how often it goes "
+        "backward in a step."
     ),
     needs=(BackwardRan, OptimizerStepped),
     examine=examine,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -62,7 +63,8 @@ def _never_updated(trace: Trace, uses: list[ScalerUsed], steps: list[ScalerUsed]
 def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list[BackwardRan]]:
     """Backwards on losses that no `scale` call made or preceded, by line, whose gradients a step of the scaler used.
 
-    A call scales the loss of one backward; a line that ever ran on a scaled loss is beyond suspicion.
+    A call scales the loss of one backward; a line that ever ran on a scaled loss is beyond suspicion. Where the
+    program gives the gradient of a root that is no scalar, that may hold the scale already.
     """
     calls = [use for use in trace.of(ScalerUsed) if use.scaler == scaler]
     optimizers = {use.optimizer for use in calls if use.call == "step"}
@@ -76,7 +78,8 @@ def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list
             scaled = scaled + 1 if event.call == "scale" else 0 if event.call == "update" else scaled
         elif isinstance(event, BackwardRan) and event.kind == "backward":
             made_at = event.root.made_at
-            if scaled or (made_at and (made_at.path, made_at.line) in scaling_lines):
+            is_given = math.prod(event.root.shape) > 1
+            if scaled or is_given or (made_at and (made_at.path, made_at.line) in scaling_lines):
                 fine.add(event.location)
             elif event.backward in used:
                 unscaled.setdefault(event.location, []).append(event)

@@ -135,9 +135,11 @@ def _moves_nothing(steps: Steps) -> bool:
 
 
 def _retried(trace: Trace, steps: Steps) -> set[int]:
-    """Identities of the steps that try once more how far to go: from the old values, or at a rate of the program's.
+    """Identities of the steps that try once more how far to go, from the old values or at a rate of the program's, and
+    of those that are taken back before the next one, as a look ahead is.
 
-    A schedule that has stepped in between says nothing of a second step.
+    A schedule that has stepped in between says nothing of a second step. Values are compared in a few steps only: what
+    all of these do at a line, the others do as well.
     """
     scheduled = [event.sequence for event in trace.of(SchedulerStepped)]
     found = set()
@@ -146,6 +148,14 @@ def _retried(trace: Trace, steps: Steps) -> set[int]:
         other_rate = before.learning_rates != step.learning_rates and not by_schedule
         if _found_old(step) and (step.undone or other_rate):
             found.add(id(step))
+        if _found_old(before) and step.undone:
+            found.add(id(before))
+    compared = [step for step, after in pairwise(steps) if step.moved is not None and after.moved is not None]
+    for at_one_place in _by_place(steps).values():
+        old = [step for step in at_one_place if _found_old(step)]
+        looked_at = {id(step) for step in old} & {id(step) for step in compared}
+        if looked_at and looked_at <= found:
+            found.update(map(id, old))
     return found
 
 
@@ -354,8 +364,9 @@ RULE = Rule(
     fix="Keep the order `zero_grad()`, forward, `backward()`, `step()`, with one step per backward or group of them.",
     fine=(
         "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, trials of a line "
-        "search at several rates or from the same values, experts or heads that take part in some batches only, and "
-        "optimizers whose steps move no parameter, as where they move momenta, are not reported."
+        "search at several rates or from the same values, a look ahead that is taken back, experts or heads that take "
+        "part in some batches only, and optimizers whose steps move no parameter, as where they move momenta, are not "
+        "reported."
     ),
     needs=(
         BackwardRan,

@@ -396,8 +396,8 @@ RULE = Rule(
     "starts from, tensors that no loss depends on, targets that a loss ignores, and data of one class that a model is "
     "made to forget. Data that the same module is given beside others that differ, as an instruction before each text; "
     "beside another module that tells the samples apart, they are a warning. Zeros that residuals are compared with, "
-    "where data are a part of the residual. Targets of losses on the difference of two outputs of one model, or on such "
-    "outputs beside one another, as where of each pair the preferred one comes first.",
+    "where data are a part of the residual. Targets of losses on the difference of two outputs of one model, or on "
+    "such outputs beside one another, as where of each pair the preferred one comes first.",
     needs=(InputsAlike, LossSignSeen, SamplesMetAgain, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),

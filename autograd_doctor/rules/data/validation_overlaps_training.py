@@ -109,7 +109,7 @@ def _is_by_nature(event: RowsCompared, tunables: Tunables) -> bool:
 
     Twice as often between two sets as within one. Copies that were made to balance classes recur far more often.
     """
-    if event.copied >= tunables["whole"] * event.shared:
+    if event.copied >= tunables["copied"] * event.shared:
         return False
     return _share(event) <= min(tunables["copies"], tunables["alike"] * event.alike)
 
@@ -314,6 +314,11 @@ RULE = Rule(
             0.25,
             "largest share that may be the same by nature",
             "chosen: what is copied to balance classes recurs far more often",
+        ),
+        "copied": Tunable(
+            0.8,
+            "smallest share of the shared samples that training has many times, where most are there once",
+            "chosen: of a rare class that was copied before the split, nearly all",
         ),
         "alike": Tunable(
             3,

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, Dataset
 
 class Records(Dataset):
     def __init__(self, spectra, failing):
-        self.spectra = torch.as_tensor(spectra, dtype=torch.float32)
+        self.spectra = torch.as_tensor(spectra, dtype=torch.float32)  # expect: AD706
         self.failing = torch.as_tensor(failing, dtype=torch.float32)
 
     def __len__(self):
@@ -49,5 +49,5 @@ for epoch in range(5):
     net.eval()
     with torch.no_grad():
         for inputs, wanted in held_out:
-            found = net(inputs).squeeze(1) > 0  # expect: AD706
+            found = net(inputs).squeeze(1) > 0
             print(epoch, (found == wanted.bool()).float().mean().item())

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from autograd_doctor.events.connectivity import LossExamined
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut
+from autograd_doctor.events.subjects import OptimizerBuilt
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
+from autograd_doctor.tape import Value, behind
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called, described, help_for, is_comparison
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
@@ -40,6 +43,25 @@ def _may_be_meant(term: LossTerm) -> bool:
     return term.seen.was_live or term.seen.drawn or (is_detached and term.rewritten)
 
 
+def _is_decayed(trace: Trace, term: LossTerm) -> bool:
+    """Whether it is of weights alone, all of which the optimizer decays: what it would teach is taught."""
+    decayed = {
+        parameter
+        for built in trace.of(OptimizerBuilt)
+        for group in built.groups
+        if group.weight_decay > 0
+        for parameter in group.parameters
+    }
+    added = (op for tape in trace.tapes for op in tape.ops if op.location == term.location)
+    numbers = [value for op in added for value in op.plain if value.values]
+    return term.trained <= decayed and bool(numbers) and all(map(_is_of_weights, numbers))
+
+
+def _is_of_weights(value: Value) -> bool:
+    given = {each for op in behind([value], live=False) for each in op.values if each.by is None}
+    return all(each.is_parameter or not each.shape for each in given)
+
+
 def _finding(trace: Trace, term: LossTerm) -> Finding:
     since = f"from step {term.backwards[0].step + 1} on " if term.seen.was_live else ""
     before = "; until then, what was added here had one" if term.seen.was_live else ""
@@ -49,7 +71,7 @@ def _finding(trace: Trace, term: LossTerm) -> Finding:
         location=term.location,
         help=_DRAWN if term.seen.drawn else _help(term.cut),
         confidence="medium" if term.seen.drawn else "high",
-        severity="warning" if _may_be_meant(term) else None,
+        severity="info" if _is_decayed(trace, term) else "warning" if _may_be_meant(term) else None,
         guessed=term.seen.guessed,
         so_far=term.cut is not None and may_be_undone(trace, [term.cut]),
         evidence=term.evidence(trace),
@@ -249,8 +271,9 @@ RULE = Rule(
     "for the eye that go backward on their own, terms that get a gradient later on or take turns, and those of a "
     "sample whose log-probability is in a loss as well. One that had a gradient before and never gets it back may be "
     "cut on purpose: a warning. So is one that depends on parameters by samples or choices alone, or that was detached "
-    "and is of weights that the program changes itself.",
-    needs=(BackwardRan, LossExamined, RunEnded),
+    "and is of weights that the program changes itself. One of weights alone that the optimizer decays as well is an "
+    "`info`: it may be there for the value of the whole objective.",
+    needs=(BackwardRan, LossExamined, OptimizerBuilt, RunEnded, TapeSealed),
     examine=examine,
     bad=(bad, bad_number, bad_slope),
     good=(good, good_halting, good_baseline_and_weight, good_straight_through, good_shown_total),

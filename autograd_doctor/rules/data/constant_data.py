@@ -8,17 +8,13 @@ from autograd_doctor.events.data import InputsAlike, SamplesMetAgain, TargetsSee
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.operations import ADDING, CATALOGUE, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import ADDING, CATALOGUE, JOINS, PRODUCTS, REARRANGEMENTS
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
-from autograd_doctor.tape import Op, Tape, Value, numbers_in
+from autograd_doctor.tape import Tape, Value, numbers_in
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.directions import driven
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
-
-_GROWING = frozenset(
-    {"clamp", "clamp_max", "clamp_min", "exp", "log", "log1p", "relu", "sigmoid", "softplus", "sqrt", "tanh"}
-)
-"""Functions that do not fall when what they are given grows."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -111,19 +107,7 @@ def _has_data_added(value: Value, taught: frozenset[int]) -> bool:
 
 def _raised(tape: Tape) -> set[Location | None]:
     """The lines of losses that are driven up: one class is what a model is to forget there, and no constant pays."""
-    lines: set[Location | None] = set()
-    pending = [(root, 1) for root in tape.roots]
-    met = set(pending)
-    while pending:
-        value, sign = pending.pop()
-        if value.by is None:
-            continue
-        if sign < 0 and value.by.name in CATALOGUE:
-            lines.add(value.by.location)
-        terms = {(term, sign * factor) for term, factor in _terms(value.by)} - met
-        met |= terms
-        pending += terms
-    return lines
+    return {op.location for op, sign in driven(tape) if sign < 0 and op.name in CATALOGUE}
 
 
 def _comparing(tape: Tape) -> set[Location | None]:
@@ -141,17 +125,6 @@ def _compares_outputs(value: Value) -> bool:
     beside = op.name in JOINS and value.shape[:1] == op.live[0].shape[:1]
     of_one = op.live[0].connected & op.live[-1].connected
     return len(op.live) > 1 and bool(of_one) and (beside or op.name == "sub")
-
-
-def _terms(op: Op) -> list[tuple[Value, int]]:
-    """What a result is the sum or a multiple of, each with the sign of its weight."""
-    if op.name in SUMS:
-        signs = [-1 if op.name == "sub" and place else 1 for place in range(len(op.operands))]
-        return [(value, sign) for value, sign in zip(op.operands, signs, strict=True) if value in op.live]
-    if op.name in REARRANGEMENTS | _GROWING:
-        return [(value, -1 if op.name == "neg" else 1) for value in op.live[:1]]
-    signs = [(each > 0) - (each < 0) for each in op.numbers] + [value.sign for value in op.plain]
-    return [(op.live[0], signs[0])] if op.name in PRODUCTS and len(op.live) == len(signs) == 1 else []
 
 
 def _inputs(trace: Trace, event: InputsAlike) -> Finding:

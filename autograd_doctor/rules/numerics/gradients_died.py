@@ -9,9 +9,11 @@ from autograd_doctor.events.numerics import GradientMeasured, UpdatesMeasured
 from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BackwardRan, GradientNormsMeasured, OptimizerStepped, Zeroing
 from autograd_doctor.events.subjects import OptimizerBuilt
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.directions import is_floored
 from autograd_doctor.views.gradients import gradients, total
 from autograd_doctor.views.step_cycle import called, related
 from autograd_doctor.wording import plural
@@ -35,7 +37,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         backwards = _went_on(trace, optimizer, alive[-1])
         if len(looks) >= tunables["minimum_steps"] and backwards and _loss_stays(trace, alive[-1]):
             death = _Death(optimizer, alive[-1], looks, backwards)
-            if not _is_held(death) and (_zeroing(death) is not None or not _may_be_held(trace, death)):
+            if not (_is_held(death) or _has_met_its_bound(trace, death) or _may_be_held(trace, death)):
                 yield _finding(trace, death)
 
 
@@ -44,9 +46,21 @@ def _is_held(death: _Death) -> bool:
     return any(backward.sent_to for backward in death.backwards)
 
 
+def _has_met_its_bound(trace: Trace, death: _Death) -> bool:
+    """Whether the loss is as low as it ever was, and all of it ends at a bound that the program has set: what was asked
+    for is reached, as within a tolerance."""
+    number = death.backwards[0].backward
+    before = [each.loss for each in trace.of(BackwardRan) if each.backward < number and each.loss is not None]
+    now = [each.loss for each in death.backwards if each.loss is not None]
+    is_lowest = bool(before and now) and max(now) <= min(before)
+    return is_lowest and any(all(map(is_floored, tape.roots)) for tape in trace.tapes)
+
+
 def _may_be_held(trace: Trace, death: _Death) -> bool:
     """Whether parameters may be frozen by their gradients: the program has worked on these, or hooks that were on some
-    leaf, or on a root, in each backward."""
+    leaf, or on a root, in each backward; unless an operation is known to have made the zeros."""
+    if _zeroing(death) is not None:
+        return False
     later = (step for step in trace.steps if step.optimizer == death.optimizer and step.step >= death.last_alive)
     is_reworked = any(use.reworked for step in later for use in step.uses)
     return is_reworked or all(backward.hooked for backward in death.backwards)
@@ -196,8 +210,9 @@ RULE = Rule(
     "recover.",
     fix="If one step moved the weights too far, lower the learning rate or scale the data to the order of 1; "
     "otherwise bring the operation back to a range where it has a gradient.",
-    fine="Losses that reach zero because all margins are met, optimizers that pause while others step, and gradients "
-    "that arrive and that the program then multiplies by zero, as masks of pruned or frozen weights do.",
+    fine="Losses that reach zero, or a bound that the program has set for them, because all margins are met, "
+    "optimizers that pause while others step, and gradients that arrive and that the program then multiplies by zero, "
+    "as masks of pruned or frozen weights do.",
     needs=(
         BackwardRan,
         GradientMeasured,
@@ -205,6 +220,7 @@ RULE = Rule(
         LightStepsCounted,
         OptimizerBuilt,
         OptimizerStepped,
+        TapeSealed,
         UpdatesMeasured,
     ),
     examine=examine,

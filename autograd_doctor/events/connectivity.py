@@ -132,11 +132,12 @@ class IdleForwardUsed(Event, frozen=True):
 
 
 class ModeSet(Event, frozen=True):
-    """`train()` or `eval()` on a module that is a root, or became one."""
+    """`train()` or `eval()` on a module that is a root, or became one. optimizers: how many there were by then."""
 
     module: int
     training: bool
     location: Location | None
+    optimizers: int = 0
 
 
 class ModeNotHeeded(Event, frozen=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from types import FrameType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from torch import nn
+from torch.optim import Optimizer
 
 from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.events.event import Event
@@ -26,6 +27,13 @@ class _Setting(threading.local):
     depth = 0
 
 
+class _Switch(NamedTuple):
+    """The line that set a mode, and how many optimizers there were by then."""
+
+    where: Place | None = None
+    optimizers: int = 0
+
+
 class TrainModes(Instrument):
     """`changes` counts the calls. A module that is not a root yet is announced when it becomes one.
 
@@ -40,27 +48,32 @@ class TrainModes(Instrument):
         self._course = course
         self._detail = detail
         self._setting = _Setting()
-        self._set_at: IdentityTable[Place | None] = IdentityTable()
+        self._optimizers = 0
+        self._switches: IdentityTable[_Switch] = IdentityTable()
         self._announced: IdentityTable[int] = IdentityTable()
         self._told: set[tuple[int, Place | None, bool]] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.train_modes.began, self._began)
         self.listen(signals.train_modes.ended, self._ended)
+        self.listen(signals.optimizers.built, self._optimizer_built)
 
     def set_at(self, module: nn.Module) -> Location | None:
         """The line that last set the mode of a module, None if no line did."""
-        return locate(self._set_at.get(module))
+        return locate((self._switches.get(module) or _Switch()).where)
 
     def was_set(self, module: nn.Module) -> bool:
         """Whether a call of `train()` or `eval()` ever came to a module, by itself or through one that holds it."""
-        return module in self._set_at
+        return module in self._switches
 
     def became_root(self, module: nn.Module, number: int) -> None:
         if module not in self._announced:
             self._announced.put(module, number)
-            if module in self._set_at:
+            if module in self._switches:
                 self._announce(module, number, module.training)
+
+    def _optimizer_built(self, _: Optimizer) -> None:
+        self._optimizers += 1
 
     def _began(self, call: TrainCall) -> None:
         """The call is the program's own line, not the one in an override of `train` that calls `super()`."""
@@ -76,7 +89,7 @@ class TrainModes(Instrument):
         self._setting.depth -= 1
         if call.raised:
             return
-        self._set_at.put(call.module, self._setting.where)
+        self._switches.put(call.module, _Switch(self._setting.where, self._optimizers))
         number = self._announced.get(call.module)
         if number is not None:
             is_news = (number, self._setting.where, call.training) not in self._told
@@ -84,9 +97,17 @@ class TrainModes(Instrument):
                 self._announce(call.module, number, call.training)
 
     def _announce(self, module: nn.Module, number: int, training: bool) -> None:
-        where = self._set_at.get(module)
-        self._told.add((number, where, training))
-        self.emit(ModeSet(step=self._course.steps, module=number, training=training, location=locate(where)))
+        switch = self._switches.get(module) or _Switch()
+        self._told.add((number, switch.where, training))
+        self.emit(
+            ModeSet(
+                step=self._course.steps,
+                module=number,
+                training=training,
+                location=locate(switch.where),
+                optimizers=switch.optimizers,
+            )
+        )
 
 
 def _overrides(frame: FrameType, module: nn.Module) -> bool:

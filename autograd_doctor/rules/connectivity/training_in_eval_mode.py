@@ -55,10 +55,21 @@ def _normalisation_frozen(trace: Trace, event: ForwardRan) -> bool:
 
 
 def _switched_by_evaluation(trace: Trace, event: ForwardRan) -> bool:
-    """Whether the module ran without gradients, or had trained in train mode, before it trained in eval mode."""
+    """Whether the module ran without gradients, or had trained in train mode, before it trained in eval mode.
+
+    What it was switched for came before the optimizer was built, where the switch did: rollouts of a policy come later.
+    """
     before = trace.events[: trace.events.index(event)]
     own = [other for other in before if isinstance(other, ForwardRan) and other.module == event.module]
-    return any(other.training or not other.grad_enabled for other in own)
+    if any(other.training for other in own):
+        return True
+    switch, held = _last_switch(trace, event), set(trace.module_parameters(event.module))
+    begins = event.sequence
+    for built in trace.of(OptimizerBuilt):
+        is_later = switch is not None and switch.optimizers <= built.optimizer
+        if is_later and held.intersection(trace.optimizer_parameters[built.optimizer]):
+            begins = min(begins, built.sequence)
+    return any(not other.grad_enabled for other in own if other.sequence < begins)
 
 
 def _meant_for_a_stage(trace: Trace, first: ForwardRan, passes: list[ForwardRan]) -> bool:
@@ -292,7 +303,8 @@ RULE = Rule(
     fix="Call `model.train()` at the start of every training phase.",
     fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A stage with an "
     "optimizer or a loss of its own that begins with a switch to eval mode, and with no evaluation. A model that never "
-    "was in train mode and was not evaluated before is a warning. So is a stage of which the loss goes backward at a "
+    "was in train mode, and was not evaluated before, or between this switch and the making of its optimizer, is a "
+    "warning. So is a stage of which the loss goes backward at a "
     "line of its own, in eval mode from its first step to its last, and a training that went back to train mode after "
     "several evaluations, and after several later ones to the end no longer.",
     needs=(ForwardRan, ParameterFrozen, BackwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped),

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.reading.module_tree import modules_in
+from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.tensor_facts import at_home, near, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
@@ -133,8 +135,14 @@ def follows(shares: Sequence[float]) -> bool:
     return ahead >= _ALIKE > 2 * same
 
 
+_Operation = tuple[str, Place | None, list[torch.Tensor]]
+_MOST_RECORDED = 4000
+"""Operations of one call."""
+
+
 class Ahead(NamedTuple):
-    """What looked at the last token: by how much earlier outputs changed, the innermost module, and who calls it."""
+    """What looked at the last token: by how much earlier outputs changed, the innermost module, and the line of the
+    first operation that did, or that calls the module."""
 
     change: float
     path: str
@@ -178,7 +186,11 @@ def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor,
         )
         if _difference(returned, returned_now) > TOLERANCE >= _difference(given, given_now)
     )
-    return Ahead(change, *next(blamed, ("", None)))
+    path, where = next(blamed, ("", None))
+    by_operation = _operations(module, args, kwargs, tokens.shape[dim])
+    with _changed(tokens, dim, tokens.shape[dim] - 1):
+        looking = _operations(module, args, kwargs, tokens.shape[dim])
+    return Ahead(change, path, _first_apart(by_operation, looking) or where)
 
 
 def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
@@ -314,6 +326,54 @@ def _called(module: nn.Module, args: Any, kwargs: Any, shape: torch.Size, dim: i
             hook.remove()
     call.outputs = list(_earlier(tensors_in([output], EVERYTHING), shape, dim))
     return call
+
+
+class _Recording(TorchFunctionMode):
+    """Notes what operations give at lines of the program, but for the last of `length` places."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.operations: list[_Operation] = []
+        self._length = length
+        self._outside = place()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        kind, name = classify(func)
+        where = place() if kind is Kind.OPERATION and len(self.operations) < _MOST_RECORDED else None
+        if where is not None and where != self._outside:
+            found = [_without_last(each, self._length) for each in tensors_in([result])]
+            self.operations.append((name, where, [each for each in found if each is not None]))
+        return result
+
+
+def _operations(module: nn.Module, args: Any, kwargs: Any, length: int) -> list[_Operation]:
+    recording = _Recording(length)
+    with alone(), recording:
+        module(*fresh(args), **fresh(kwargs))
+    return recording.operations
+
+
+def _without_last(tensor: torch.Tensor, length: int) -> torch.Tensor | None:
+    """What belongs to all places but the last, in weights of both those that look and those looked at; None without
+    one."""
+    axes = [axis for axis, size in enumerate(tensor.shape) if size == length]
+    if not axes or not tensor.is_floating_point():
+        return None
+    are_weights = axes[-2:] == [tensor.dim() - 2, tensor.dim() - 1]
+    for axis in axes[-2:] if are_weights else axes[-1:]:
+        tensor = tensor.narrow(axis, 0, length - 1)
+    return tensor.detach().clone()
+
+
+def _first_apart(some: list[_Operation], others: list[_Operation]) -> Place | None:
+    """The line of the first operation that gives earlier places something else."""
+    for (name, where, values), (other, _, now) in zip(some, others, strict=False):
+        if name != other:
+            return None
+        if TOLERANCE < _difference(values, now) < float("inf"):
+            return where
+    return None
 
 
 def _noting(call: _Call, path: str, shape: torch.Size, dim: int, outside: Place | None) -> Callable[..., None]:

@@ -29,7 +29,7 @@ class SelfAttention(nn.Module):
             for part in self.to_all(x).split(width, dim=2)
         )
         weights = (query @ key.transpose(-2, -1)) / math.sqrt(width // self.heads)
-        mixed = F.softmax(weights, dim=-1) @ value
+        mixed = F.softmax(weights, dim=-1) @ value  # expect: AD621
         return self.out(mixed.transpose(1, 2).reshape(batch, time, width))
 
 
@@ -43,7 +43,7 @@ class Block(nn.Module):
         )
 
     def forward(self, x):
-        x = x + self.attention(self.before(x))  # <- AD621
+        x = x + self.attention(self.before(x))
         return x + self.feed(self.between(x))
 
 

@@ -17,7 +17,7 @@ class Block(nn.Module):
         h = self.tokens(t) + self.places[: t.shape[1]]
         scores = self.q(h) @ self.k(h).transpose(1, 2) / math.sqrt(24)
         scores = scores.masked_fill(~self.mask[: t.shape[1], : t.shape[1]], -1e9)
-        return self.out(h + scores.softmax(1) @ self.v(h))
+        return self.out(h + scores.softmax(1) @ self.v(h))  # expect: AD621
 
 
 torch.manual_seed(0)
@@ -26,7 +26,7 @@ model = Block()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 for epoch in range(6):
     for rows in text.split(20):
-        logits = model(rows[:, :-1])  # expect: AD621
+        logits = model(rows[:, :-1])
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()

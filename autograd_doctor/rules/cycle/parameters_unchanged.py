@@ -126,15 +126,16 @@ def _mostly(trace: Trace, optimizer: int, steps: list[OptimizerStepped], rounded
     rates, parameters = rates_of(steps), sorted(rounded)
     dtypes = _dtypes(trace, optimizer, parameters)
     share = median(rounded.values())
+    built_at = trace.optimizers[optimizer].location
     return RULE.finding(
         f"a step of {called(trace, optimizer)} leaves {share:.1%} of the values of {trace.parameter_names(parameters)} "
         f"({', '.join(dtypes)}) as they are, bit for bit: the updates are smaller than half a step of the dtype",
         subject=trace.parameter_name(parameters[0]),
-        location=steps[0].location,
+        location=built_at or steps[0].location,
         help=_IN_FLOAT32,
         severity="warning",
         evidence={"share": share, "parameters": len(parameters), "steps": len(steps), "rate": max(rates, default=0.0)},
-        related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
+        related=related((f"{called(trace, optimizer)} steps here", steps[0].location if built_at else None)),
         step_first=ordinal(steps[0]),
         step_count=len(steps),
         parameters=parameters,
@@ -267,13 +268,13 @@ def bad_most_values_stay() -> None:
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 1)).bfloat16()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)  # <- AD111
     for _ in range(10):
         inputs = torch.randn(64, 32)
         loss = (model(inputs.bfloat16()).float() - inputs.sum(dim=1, keepdim=True)).square().mean()
         optimizer.zero_grad()
         loss.backward()
-        optimizer.step()  # <- AD111
+        optimizer.step()
 
 
 def good_bfloat16_weights() -> None:

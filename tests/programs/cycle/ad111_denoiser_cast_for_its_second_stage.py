@@ -28,9 +28,9 @@ for _ in range(20):
     early.step()
 
 net = net.to(torch.bfloat16)
-late = torch.optim.Adam(net.parameters(), lr=5e-5)
+late = torch.optim.Adam(net.parameters(), lr=5e-5)  # expect: AD111
 for _ in range(24):
     noisy, clean = waves(16, torch.bfloat16)
     late.zero_grad()
     (net(noisy).float() - clean).square().mean().backward()
-    late.step()  # expect: AD111
+    late.step()

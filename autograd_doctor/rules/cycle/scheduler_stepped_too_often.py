@@ -13,9 +13,10 @@ from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped, PassesCou
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import beside
 from autograd_doctor.views.rates import known
 from autograd_doctor.views.so_far import has_ended
-from autograd_doctor.views.step_cycle import ordinal, prepared, related, steps_by_optimizer
+from autograd_doctor.views.step_cycle import ordinal, prepared, steps_by_optimizer
 from autograd_doctor.wording import plural
 
 _ROUNDING = 1 + 1e-6
@@ -324,12 +325,14 @@ def _finding(trace: Trace, calls: Calls, seen: str, advice: str, *, is_hint: boo
     rates = _rates(calls)
     times = _times(calls)
     by_framework = "" if first.name else '; where a framework calls it, tell it so, as Lightning by `"interval"`'
+    made_at = next((call.location for call in calls if call.first), None)
+    where = made_at if made_at is not None and _is_stepped_by_a_framework(trace, first) else first.location
     steps = trace.steps_by_optimizer[first.optimizer]
     driven = sorted(trace.optimizer_parameters[first.optimizer]) if first.optimizer is not None else ()
     return RULE.finding(
         f"`{name}` ({first.kind}) was stepped {plural(times, 'time')} in {plural(steps, 'optimizer step')}: {seen}",
         subject=name,
-        location=first.location,
+        location=where,
         help=prepared(
             trace,
             taken[-1],
@@ -345,11 +348,16 @@ def _finding(trace: Trace, calls: Calls, seen: str, advice: str, *, is_hint: boo
             "first_rate": rates[0],
             "last_rate": rates[-1],
         },
-        related=related(("the schedule is made here", next((call.location for call in calls if call.first), None))),
+        related=beside(where, ("the schedule is made here", made_at), ("its steps are taken here", first.location)),
         step_first=ordinal(first),
         step_count=len(taken),
         parameters=driven,
     )
+
+
+def _is_stepped_by_a_framework(trace: Trace, call: SchedulerStepped) -> bool:
+    """Whether one line of the program takes the steps of optimizers as well."""
+    return any(step.location == call.location for step in trace.steps)
 
 
 def bad() -> None:

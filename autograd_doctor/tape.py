@@ -9,6 +9,7 @@ trace (`Trace.tapes`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -177,13 +178,19 @@ def still_behind(ops: Iterable[Op], lives: Callable[[Value], bool]) -> list[Op]:
         if op not in kept:
             kept.add(op)
             waiting += [value.by for value in op.values if value.by is not None]
-    left = [op for op in ops if op not in kept]
-    for value in {value for op in left for value in op.values}:
-        value.uses = [use for use in value.uses if use in kept]
-    for op in left:
-        op.operands = ()
-        op.forget()
+    drop(op for op in ops if op not in kept)
     return [op for op in ops if op in kept]
+
+
+def drop(ops: Iterable[Op]) -> None:
+    """Forget operations: what they have made is opaque from now on."""
+    gone = set(ops)
+    for value in {value for op in gone for value in op.values}:
+        value.uses = [use for use in value.uses if use not in gone]
+    for op in gone:
+        for output in op.outputs:
+            output.by = None if output.by is op else output.by
+        op.operands = op.outputs = ()
 
 
 def numbers_in(bits: int) -> list[int]:
@@ -209,6 +216,20 @@ def behind(roots: Iterable[Value], *, live: bool = True) -> list[Op]:
             met[op.number] = op
             pending += [each.by for each in (op.live if live else op.values) if not each.is_parameter]
     return [met[number] for number in sorted(met)]
+
+
+def nearest_behind(roots: Iterable[Value], most: int) -> list[Op]:
+    """The operations that computed these values, in their order: all that a gradient goes through, and of the others
+    the nearest, so many that there are at most `most` in all."""
+    found = {op.number: op for op in behind(roots)}
+    pending = deque(value for op in reversed(found.values()) for value in op.plain)
+    while pending and len(found) < most:
+        value = pending.popleft()
+        op = None if value.is_parameter else value.by
+        if op is not None and op.number not in found:
+            found[op.number] = op
+            pending += op.values
+    return [found[number] for number in sorted(found)]
 
 
 def labels_behind(root: Value, label: Callable[[Op, Labels[L]], L | None], *, live: bool = True) -> Labels[L]:

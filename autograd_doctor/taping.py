@@ -39,10 +39,19 @@ def ordered(ops: Sequence[Op], roots: Sequence[Value]) -> list[Value]:
     return list(dict.fromkeys([*met, *roots]))
 
 
-def seal(tape: int, roots: Sequence[Value], *, spans: Mapping[Value, Span] | None = None, step: int = 0) -> TapeSealed:
-    """What lies behind these losses. spans: of values, where they are not to be asked for theirs."""
-    ops = behind(roots, live=False)
+def seal(
+    tape: int,
+    roots: Sequence[Value],
+    ops: Sequence[Op] | None = None,
+    *,
+    spans: Mapping[Value, Span] | None = None,
+    step: int = 0,
+) -> TapeSealed:
+    """What lies behind these losses. ops: so much of it, in its order; the rest is opaque. spans: of values, where they
+    are not to be asked for theirs."""
+    ops = behind(roots, live=False) if ops is None else ops
     values = ordered(ops, roots)
+    known = set(ops)
     places = {value: place for place, value in enumerate(values)}
     at: dict[Location, int] = {}
     sealed = [
@@ -62,14 +71,17 @@ def seal(tape: int, roots: Sequence[Value], *, spans: Mapping[Value, Span] | Non
         step=step,
         tape=tape,
         locations=list(at),
-        values=[_taped(value, value.span if spans is None else spans.get(value)) for value in values],
+        values=[
+            _taped(value, value.span if spans is None else spans.get(value), is_made=value.by in known)
+            for value in values
+        ],
         ops=sealed,
         roots=[places[root] for root in roots],
     )
 
 
-def _taped(value: Value, span: Span | None) -> TapedValue:
-    values, connected = _flowing(value)
+def _taped(value: Value, span: Span | None, is_made: bool) -> TapedValue:
+    values, connected = _flowing(value) if is_made else (0, 0)
     return TapedValue(
         value.kind,
         list(value.shape),

@@ -242,6 +242,20 @@ def test_a_long_rollout_leaves_room_for_the_loss(monkeypatch: pytest.MonkeyPatch
     assert len(scale.uses) < 20
 
 
+def test_what_a_rollout_leaves_in_a_buffer_is_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 40)
+
+    def step(model: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
+        values = torch.zeros(60)
+        for place in range(60):
+            values[place] = (x * place).sum()
+        return [functional.mse_loss(model(x)[:, 0], values[:5])]
+
+    recorded, found, _ = taped(step)
+    assert [op.name for op in found] == ["linear", "__getitem__", "mse_loss"]
+    assert not recorded.of(InstrumentLimited)
+
+
 def test_what_all_is_still_of_use_is_said_to_be_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST", 40)
     recorded, _, _ = taped(lambda model, x: [torch.stack([model(x).sum() for _ in range(40)]).mean()])

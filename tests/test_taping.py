@@ -137,6 +137,28 @@ def test_what_does_not_fit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [event.instrument for event in recorded.of(InstrumentLimited)] == ["tapes"]
 
 
+def test_of_data_the_nearest_operations_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tapes, "_MOST_OPS", 8)
+    model = nn.Linear(3, 2)
+
+    def loss_of(step: int) -> torch.Tensor:
+        seen = torch.zeros(4, 2)
+        for place in range(4):
+            seen[place] = model(torch.ones(4, 3)).detach()[place] * 2
+        return nn.functional.mse_loss(model(torch.ones(4, 3)), seen)
+
+    recorded = trained(model, 2, loss_of)
+    assert not recorded.of(InstrumentLimited)
+    (sealed,) = recorded.of(TapeSealed)
+    found = unsealed(sealed, None)
+    assert [op.name for op in found.ops][-2:] == ["linear", "mse_loss"]
+    assert len(found.ops) == 8
+    target = found.roots[0].by.operands[1] if found.roots[0].by is not None else None
+    assert target is not None
+    assert target.values
+    assert any(value.by is None and value.values for op in found.ops for value in op.plain)
+
+
 def test_a_tape_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tapes, "_MOST_OPS", 2)
     model = nn.Linear(3, 2)

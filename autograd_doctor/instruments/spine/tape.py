@@ -30,7 +30,7 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.signal import NamedSignal
-from autograd_doctor.tape import FUNCTION, GRAD, Op, Value, still_behind
+from autograd_doctor.tape import FUNCTION, GRAD, Op, Value, drop, still_behind
 
 _MOST = 20_000
 """Operations of a step that values which live came of: what comes after them is opaque."""
@@ -112,14 +112,23 @@ class Tape(WithinStep):
         self._record(op, tensors_in(written))
 
     def _is_full(self) -> bool:
-        """Whether all that it can keep is still of use: a rollout leaves little behind of each of its steps."""
+        """Whether all that it can keep is still of use."""
         if len(self._ops) >= _MOST and not self._swept_in_vain:
-            self._ops = still_behind(self._ops, _lives)
+            self._make_room()
             self._swept_in_vain = len(self._ops) > _MOST // 2
         if len(self._ops) < _MOST:
             return False
         self.limited(f"only the first {_MOST:,} operations of a step were recorded")
         return True
+
+    def _make_room(self) -> None:
+        """A rollout leaves little behind of each of its steps; what it does leave, in a buffer, is data in the end, as
+        those are that an earlier step has left."""
+        self._ops = still_behind(self._ops, _lives)
+        on_data = [op for op in self._ops if not any(output.learns for output in op.outputs)]
+        gone = set(on_data[: max(len(self._ops) - _MOST // 2, 0)])
+        drop(gone)
+        self._ops = [op for op in self._ops if op not in gone]
 
     def _function_ended(self, call: FunctionCall) -> None:
         """A custom function, whatever it did inside."""

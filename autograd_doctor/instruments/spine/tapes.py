@@ -18,12 +18,12 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.live_values import extremes_of
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.tape import Op, Value, behind
+from autograd_doctor.tape import Op, Value, nearest_behind
 from autograd_doctor.taping import Span, ordered, seal
 
 _MOST_TAPES = 16
 _MOST_OPS = 4000
-"""Behind one backward. A trace holds some 100 bytes for each."""
+"""Behind one backward; of those on data alone the nearest. A trace holds some 100 bytes for each."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Tapes(LossQuery):
             self.emit(TapeSeenAgain(step=self._course.steps, tape=seen.number, steps=sorted(seen.steps), spans=wider))
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
-        ops = behind(roots, live=False)
+        ops = nearest_behind(roots, _MOST_OPS)
         if not ops:
             return
         if len(ops) > _MOST_OPS:
@@ -71,7 +71,7 @@ class Tapes(LossQuery):
         sealed = None
         if seen is None:
             seen = self._seen[structure] = _Seen(len(self._seen))
-            sealed = seal(seen.number, roots, spans={}, step=self._course.steps)
+            sealed = seal(seen.number, roots, ops, spans={}, step=self._course.steps)
         seen.steps.add(self._course.steps)
         self._follow(seen, sealed, extremes_of(ordered(ops, roots)))
 

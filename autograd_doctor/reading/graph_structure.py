@@ -26,7 +26,7 @@ def nodes_of(roots: Iterable[torch.Tensor], inputs: Iterable[Any] = ()) -> list[
     them: models whose forward differentiates would have us walk all that came before, over and over.
     """
     begins = [node for root in roots if (node := node_of(root)) is not None]
-    return _met(begins, {_end_of(each) for each in inputs} - {None})
+    return _met(begins, {end_of(each) for each in inputs} - {None})
 
 
 def nodes_below(node: Any) -> list[Any]:
@@ -51,7 +51,7 @@ def depth_of(nodes: Sequence[Any]) -> int:
     return max(depths.values(), default=0)
 
 
-def _end_of(given: Any) -> Any:
+def end_of(given: Any) -> Any:
     """The node into which the gradient of an input flows; None where none does."""
     if not isinstance(given, torch.Tensor):
         return getattr(given, "node", None)

@@ -13,7 +13,7 @@ from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.graph_structure import end_of, nodes_below, nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of, operation_of
 from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.tensor_facts import read_together, readable
@@ -34,6 +34,8 @@ _MOST_TOLD = 8
 
 class FlatDerivatives(Instrument):
     """Looks, in steps that are looked at closely, at what `grad(…, create_graph=True)` gives for a derivative.
+
+    Activations of something else than it is taken by do not count.
 
     What is one, `tensors` knows from `backward_runs` and `lineage`.
     """
@@ -57,7 +59,9 @@ class FlatDerivatives(Instrument):
             return
         places = stack()
         nodes = nodes_of(call.roots) if self._is_flat(call) else []
-        straight = next((node for node in nodes if operation_of(node) in _STRAIGHT), None)
+        inputs = {end_of(each) for each in call.inputs}
+        of_pieces = (node for node in nodes if operation_of(node) in _STRAIGHT)
+        straight = next((node for node in of_pieces if not inputs.isdisjoint(nodes_below(node))), None)
         if straight is None:
             self._lines.update(places[-1:])
         elif places and self._told.get(places[-1], 0) < _MOST_TOLD:

@@ -15,7 +15,8 @@ from autograd_doctor.views.connectivity import values_in
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_place: dict[Location, list[BackwardRan]] = {}
     for backward in trace.of(BackwardRan):
-        if backward.rewrapped_at is not None and not backward.inputs:  # a gradient of the leaf itself is wanted then
+        is_learned = not trace.optimized.isdisjoint(backward.wrote)  # the leaf itself is stepped by an optimizer
+        if backward.rewrapped_at is not None and not backward.inputs and not is_learned:
             by_place.setdefault(backward.rewrapped_at, []).append(backward)
     for backwards in by_place.values():
         behind, guessed = values_in(backwards)

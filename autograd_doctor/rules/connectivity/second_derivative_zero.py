@@ -103,8 +103,8 @@ RULE = Rule(
     why="A network of linear layers and ReLUs is linear between its kinks. Its second derivative is zero everywhere, "
     "so the term of the equation that holds it trains nothing.",
     fix="Use a smooth activation wherever derivatives of the output are part of the loss.",
-    fine="First derivatives, as in a gradient penalty, second ones that are not zero throughout, and those of a function "
-    "that is a polynomial of what they are taken by, whatever its coefficients are computed with.",
+    fine="First derivatives, as in a gradient penalty, second ones that are not zero throughout, and those of a "
+    "function that is a polynomial of what they are taken by, whatever its coefficients are computed with.",
     needs=(FlatDerivative,),
     examine=examine,
     bad=(bad,),

@@ -17,8 +17,8 @@ def bend(response, dose):
 
 for step in range(40):
     who, dose = torch.randn(48, 4), torch.rand(48, 1, requires_grad=True)
-    level, slope, base, pull, curve = patient(who).split(1, dim=1)
-    line, bowl = level + slope * dose, base + pull * dose + curve * dose**2
+    straight, curved = patient(who).split([2, 3], dim=1)
+    line, bowl = ((each * dose ** torch.arange(each.shape[1])).sum(1, keepdim=True) for each in (straight, curved))
     measured = who[:, :1] + 2 * dose.detach()
     loss = (line - measured).square().mean() + (bowl - measured**2).square().mean()
     loss = loss + 1e-3 * (bend(line, dose).square().mean() + bend(bowl, dose).square().mean())

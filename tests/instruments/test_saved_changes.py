@@ -157,10 +157,10 @@ def test_other_errors_are_not_explained():
 # ------------------------------------------------------------------------------------------------------------- silently
 
 
-def hide(run: Invented, tensor: torch.Tensor, name: str = "mul_") -> None:
+def hide(run: Invented, tensor: torch.Tensor, name: str = "mul_", *, by: float = 2) -> None:
     """A change through `.data`."""
     alias = run.operated("data", tensor.data, tensor)
-    alias.mul_(2)
+    alias.mul_(by)
     run.operated(name, alias, alias)
 
 
@@ -213,9 +213,24 @@ def test_a_parameter_changed_through_data_is_called_by_its_name():
         hide(run, a)
         with run.backward(loss):
             pass
-        (event,) = run.of(SavedTensorChanged)
+        with run.step(SGD([a], lr=0.1)):
+            (event,) = run.of(SavedTensorChanged)
         assert (event.tensor.name, event.changed.operation) == ("a", "mul_")
         assert (event.tensor.operation, event.tensor.made_at) == ("", None)
+
+
+def test_a_parameter_that_is_put_back_before_the_step_was_swapped_for_the_backward() -> None:
+    a, b = weight(), weight()
+    with inventing(SavedChanges) as run:
+        run.number(a)
+        loss = run.operated("mul", (a * b).sum(), a, b)
+        hide(run, a)
+        with run.backward(loss):
+            pass
+        hide(run, a, by=0.5)
+        with run.step(SGD([a], lr=0.1)):
+            pass
+    assert run.of(SavedTensorChanged) == []
 
 
 def test_a_tensor_changed_through_data_is_called_by_its_variable() -> None:

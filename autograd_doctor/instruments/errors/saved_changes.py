@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -33,6 +34,7 @@ from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.optimizers import StepCall
 
 _COMPLAINT = "modified by an inplace operation"
 _DETAILS = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].*is at version (\d+); expected version (\d+)")
@@ -64,10 +66,24 @@ class _Complaint(NamedTuple):
         return self.of_view and larger and made.changes[-1].version == self.version
 
 
+class _Swapped(NamedTuple):
+    """A silent change of a parameter, and what it had been."""
+
+    event: SavedTensorChanged
+    parameter: weakref.ref[torch.Tensor]
+    original: torch.Tensor
+
+    def is_back(self) -> bool:
+        now = self.parameter()
+        return now is not None and torch.equal(now.detach().reshape(-1), self.original.reshape(-1))
+
+
 class SavedChanges(Instrument):
     """Looks at the graph of each backward before it runs, and at autograd's complaint where it raised one.
 
-    The lineage fills the table of changes, the steps of optimizers tell where parameters were last updated.
+    A silent change of a parameter that is taken back behind the backward, before the step, was made for it: the
+    backward was to meet other values. The lineage fills the table of changes, the steps of optimizers tell where
+    parameters were last updated.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (SavedTensorChanged,)
@@ -88,8 +104,10 @@ class SavedChanges(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._hooked = False
+        self._swapped: list[_Swapped] = []
 
     def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._step_began, attention=Attention.FULL)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
         self.listen(signals.hooks.on_tensor, self._hook_registered)
@@ -98,9 +116,20 @@ class SavedChanges(Instrument):
         self._hooked = True
 
     def _backward_began(self, call: BackwardCall) -> None:
-        changed = self._hidden(self._ledger.walk, call.roots[0]) if self._ledger.walk is not None else None
-        if changed is not None:
-            self.emit(changed)
+        if self._ledger.walk is not None:
+            self._look_for_hidden(self._ledger.walk, call.roots[0])
+
+    def _step_began(self, call: StepCall) -> None:
+        self._tell_of_swapped()
+
+    def finish(self) -> None:
+        self._tell_of_swapped()
+
+    def _tell_of_swapped(self) -> None:
+        for swapped in self._swapped:
+            if not swapped.is_back():
+                self.emit(swapped.event)
+        self._swapped.clear()
 
     def _backward_ended(self, call: BackwardCall) -> None:
         walk = self._ledger.walk
@@ -164,7 +193,7 @@ class SavedChanges(Instrument):
                 )
         return None
 
-    def _hidden(self, walk: GraphWalk, root: torch.Tensor) -> SavedTensorChanged | None:
+    def _look_for_hidden(self, walk: GraphWalk, root: torch.Tensor) -> None:
         """The first saved tensor whose storage was changed, unseen by autograd, after its node was made."""
         latest = max((change.order for change in self._tensors.hidden_changes), default=0)
         for node in walk.nodes.values():
@@ -175,7 +204,7 @@ class SavedChanges(Instrument):
                 change = self._change_of(tensor, made.order)
                 if change is not None:
                     original = self._tensors.original(tensor, made.order)
-                    return SavedTensorChanged(
+                    event = SavedTensorChanged(
                         step=self._course.steps,
                         backward=walk.backward,
                         tensor=self._facts(tensor),
@@ -186,7 +215,13 @@ class SavedChanges(Instrument):
                         silently=True,
                         relative_error=self._error(walk, root, tensor, original),
                     )
-        return None
+                    held = (p for _, p in self._parameters.living() if address(p) == address(tensor))
+                    parameter = next(held, None)
+                    if original is None or parameter is None:
+                        self.emit(event)
+                    else:
+                        self._swapped.append(_Swapped(event, weakref.ref(parameter), original))
+                    return
 
     def _change_of(self, saved: torch.Tensor, order: int) -> HiddenChange | None:
         """The last hidden change to a saved tensor later than `order`, not one to another part of its storage."""

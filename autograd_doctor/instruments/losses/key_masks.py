@@ -36,7 +36,11 @@ class _Hidden(NamedTuple):
 
 
 class KeyMasks(Instrument):
-    """Compares masks with the padding of what the root was given, in steps that are looked at closely."""
+    """Compares masks with the padding of what the root was given, in steps that are looked at closely.
+
+    Where another attention of the step hides the padding, the places that are filled up are slots, say, which attend to
+    one another besides.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (MaskInverted,)
 
@@ -45,47 +49,60 @@ class KeyMasks(Instrument):
         self._course = course
         self._padded = padded_targets
         self._told: Counter[Place | None] = Counter()
-        self._told_in: dict[Place | None, int] = {}
+        self._inverted: dict[Place | None, MaskInverted] = {}
+        self._masked: set[int] = set()
+        """Modules in which an attention of this step has hidden the padding."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.began, self._operation_began, names=_MASKING, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _operation_began(self, operation: Operation) -> None:
-        where, step = operation.place, self._course.steps
-        if not self._padded.calls or self._told[where] >= _TOLD or self._told_in.get(where) == step:
+        where = operation.place
+        if not self._padded.calls or self._told[where] >= _TOLD:
             return
         hidden = _hidden(operation)
         for call in reversed(self._padded.calls) if hidden is not None else ():
             padding = call.padding.mask
-            if hidden is not None and _are_opposite(hidden.keys, padding):
-                self._told[where] += 1
-                self._told_in[where] = step
-                self.emit(
-                    MaskInverted(
-                        step=step,
-                        module=call.module,
-                        operation=operation.name,
-                        filled_with=call.padding.value,
-                        hides=int((~padding).sum()),
-                        shows=int(padding.sum()),
-                        means=hidden.means,
-                        location=locate(where),
-                        called_at=locate(call.place),
-                    )
+            if hidden is not None and _are_alike(hidden.keys, padding):
+                self._masked.add(call.module)
+                return
+            if hidden is not None and _are_alike(hidden.keys, ~padding):
+                self._inverted[where] = MaskInverted(
+                    step=self._course.steps,
+                    module=call.module,
+                    operation=operation.name,
+                    filled_with=call.padding.value,
+                    hides=int((~padding).sum()),
+                    shows=int(padding.sum()),
+                    means=hidden.means,
+                    location=locate(where),
+                    called_at=locate(call.place),
                 )
                 return
 
+    def _step_taken(self, course: Course) -> None:
+        for where, event in self._inverted.items():
+            if event.module not in self._masked:
+                self._told[where] += 1
+                self.emit(event)
+        self._inverted.clear()
+        self._masked.clear()
 
-def _are_opposite(hidden: torch.Tensor, padding: torch.Tensor) -> bool:
-    """Whether just what is no padding is hidden; beyond the tokens there may be a few that were put to one end."""
-    more = hidden.shape[-1] - padding.shape[-1]
-    if len(hidden) != len(padding) or not 0 <= more <= _MOST_SPECIAL:
+    def finish(self) -> None:
+        self._step_taken(self._course)
+
+
+def _are_alike(hidden: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Whether just these are hidden; beyond the tokens there may be a few that were put to one end."""
+    more = hidden.shape[-1] - wanted.shape[-1]
+    if len(hidden) != len(wanted) or not 0 <= more <= _MOST_SPECIAL:
         return False
     ends = (
         (hidden[:, more:], hidden[:, :more]),
         (hidden[:, : hidden.shape[-1] - more], hidden[:, hidden.shape[-1] - more :]),
     )
-    return any(torch.equal(own, ~padding) and bool((special == special[:1]).all()) for own, special in ends)
+    return any(torch.equal(own, wanted) and bool((special == special[:1]).all()) for own, special in ends)
 
 
 def _hidden(operation: Operation) -> _Hidden | None:

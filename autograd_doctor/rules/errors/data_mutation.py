@@ -133,7 +133,8 @@ RULE = Rule(
     why="The version counter lets autograd refuse gradients computed from changed values. `.data` bypasses it: "
     "backward runs, and the gradients are silently wrong.",
     fix="Change values before the forward pass or after backward, under `torch.no_grad()` instead of through `.data`.",
-    fine="Updates of parameters after the step, initialisation, moving averages and targets outside a live graph.",
+    fine="Updates of parameters after the step, initialisation, moving averages and targets outside a live graph. "
+    "Other weights for the backward alone, which are taken back before the step, as in feedback alignment.",
     needs=(SavedTensorChanged, ParameterSeen),
     examine=examine,
     bad=(bad, bad_weights_clamped_before_backward),

@@ -236,7 +236,8 @@ RULE = Rule(
     fix="Turn the mask around: in `key_padding_mask` True hides, in the `attn_mask` of `scaled_dot_product_attention` "
     "it shows. Fill scores with a large negative number.",
     fine="Masks that hide anything but exactly the positions that hold something, and scores that weigh no values, as "
-    "those of actions to choose from. Scores filled with 0, and small numbers ahead of a logarithm or a division.",
+    "those of actions to choose from. Masks beside others that hide what is filled up: slots may attend to one "
+    "another. Scores filled with 0, and small numbers ahead of a logarithm or a division.",
     needs=(MaskInverted, ModuleSeen, TapeSealed),
     examine=examine,
     bad=(bad, bad_scores_filled_by_hand, bad_next_to_zero),

@@ -53,7 +53,8 @@ class IteratorUsedUp(Event, frozen=True):
     """A loop came back to an iterator that had come to its end, and no step was taken in it any more.
 
     name: of the variable that holds the iterator. kind: its type. location: the loop over it. fed: whether steps were
-    taken while it had something to give. rounds: how often the loop came back in vain, at least.
+    taken while it had something to give. rounds: how often the loop came back in vain, at least. turns: how often, in
+    the first rounds, the loop around it went on with it.
     """
 
     name: str
@@ -61,6 +62,7 @@ class IteratorUsedUp(Event, frozen=True):
     location: Location | None
     fed: bool
     rounds: int
+    turns: int = 0
 
 
 class TargetsSeen(Event, frozen=True):

@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from types import CodeType, FrameType
 from typing import ClassVar
 
@@ -33,6 +34,8 @@ from autograd_doctor.signals.schedulers import ScheduleCall
 _MOST_ITERATORS = 1000
 _MOST_MARKS = 256
 """Between two steps, to look at where the program is."""
+_MOST_VISITS = 8
+"""Of a line, to look whether an outer loop goes on with an iterator."""
 _EMPTY_PASSES = 3
 """Ends of one iterator that show a loop coming back to it: who takes batches in groups meets the end twice."""
 
@@ -77,6 +80,9 @@ class UsedUp(Instrument):
         self._switching = 0
         self._marked: dict[Place | None, int] = {}
         self._again: Counter[Place | None] = Counter()
+        self._visits: Counter[Place | None] = Counter()
+        self._turns: Counter[tuple[CodeType, int]] = Counter()
+        """How often an outer loop came round while an iterator had something left to give."""
         self._since = 0
         self._passes: IdentityTable[_Pass] = IdentityTable()
         self._suspects: dict[Place | None, _Suspect] = {}
@@ -160,23 +166,34 @@ class UsedUp(Instrument):
                 self._look(self._again[where])
         elif len(self._marked) < _MOST_ITERATORS or where in self._marked:
             self._marked[where] = steps
+            self._visits[where] += 1
+            if self._visits[where] <= _MOST_VISITS:
+                self._count_turns()
+
+    def _count_turns(self) -> None:
+        for frame, loop in _innermost_loop():
+            for _, iterator in _iterators(frame):
+                fed, feeding = self._fed.get((frame.f_code, id(iterator)), (set(), None))
+                is_around = feeding != (frame.f_code, loop.first) and any(offset in loop for offset in fed)
+                if is_around and not is_used_up(iterator):
+                    self._turns[frame.f_code, id(iterator)] += 1
 
     def _look(self, rounds: int) -> None:
         """Look for what the innermost loop under way lived on, if it is the one that trained."""
-        for frame in own_frames():
-            loop = next(loops_around(frame.f_code, frame.f_lasti), None)
-            if loop is None:
-                continue
+        for frame, loop in _innermost_loop():
             for name, iterator in _iterators(frame):
-                fed, feeding = self._fed.get((frame.f_code, id(iterator)), ((), None))
+                key = frame.f_code, id(iterator)
+                fed, feeding = self._fed.get(key, (set(), None))
                 if any(offset in loop for offset in fed) and is_used_up(iterator):
-                    event = self._event(name, type(iterator).__name__, feeding, rounds, fed=True)
+                    kind, turns = type(iterator).__name__, self._turns[key]
+                    event = self._event(name, kind, feeding, rounds, fed=True, turns=turns)
                     self._suspect(event, feeding, frame.f_code, loop)
-            return
 
-    def _event(self, name: str, kind: str, where: Place | None, rounds: int, *, fed: bool) -> IteratorUsedUp:
+    def _event(
+        self, name: str, kind: str, where: Place | None, rounds: int, *, fed: bool, turns: int = 0
+    ) -> IteratorUsedUp:
         return IteratorUsedUp(
-            step=self._course.steps, name=name, kind=kind, location=locate(where), fed=fed, rounds=rounds
+            step=self._course.steps, name=name, kind=kind, location=locate(where), fed=fed, rounds=rounds, turns=turns
         )
 
     # ------------------------------------------------------------------------------------------ iterators of loaders
@@ -198,6 +215,12 @@ class UsedUp(Instrument):
             kind = type(asked.iterator).__name__
             event = self._event(variable_name(asked.iterator), kind, where, known.times - 1, fed=known.fed)
             self._suspect(event, where, frame.f_code, loop)
+
+
+def _innermost_loop() -> Iterator[tuple[FrameType, Loop]]:
+    """The loop under way, of the innermost frame of the program's that is in one; nothing if there is none."""
+    around = ((frame, next(loops_around(frame.f_code, frame.f_lasti), None)) for frame in own_frames())
+    yield from islice(((frame, loop) for frame, loop in around if loop is not None), 1)
 
 
 def _iterators(frame: FrameType) -> Iterator[tuple[str, object]]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isclose
 
 from autograd_doctor.events.data import GivenRowsChanged, StoredDataChanged
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
+
+_ROUNDING = 1e-5
+"""Of a mean of absolute values, summed up in another order."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -47,7 +51,8 @@ def _written_by_the_loop(event: GivenRowsChanged) -> Finding:
 
 def _finding(event: StoredDataChanged) -> Finding:
     line = "" if event.seen else "; the line was not seen, this is where samples are read"
-    may_move_on = event.assigned or event.in_series
+    is_rearranged = isclose(event.size, event.size_before, rel_tol=_ROUNDING)  # shifts and turns lose nothing
+    may_move_on = event.assigned or event.in_series or is_rearranged
     return RULE.finding(
         f"reading samples of `{event.dataset}` changes what it stores in `{event.field}`: of "
         f"{plural(event.samples, 'sample')} that a reading changed, {event.again} were changed again by the next one; "
@@ -216,8 +221,8 @@ RULE = Rule(
     fine="Work on copies, data sets that bring a sample to its final form once, counters beside the samples, data "
     "that change between readings, buffers that are filled anew or brought back, states that a model or other data "
     "move, and what a reading puts there after asking a model, as the states of chains. Samples whose parts, as the "
-    "points of a cloud, are shuffled where they lie: nothing is lost. What is assigned otherwise, by a line that says "
-    "so, is a warning, and so is what may be the state of a simulator: a reading that changes it gives out a series of "
+    "points of a cloud, are shuffled where they lie: nothing is lost. A warning is what only turns or shifts values, of "
+    "which none is lost, what is assigned otherwise, by a line that says so, and what may be the state of a simulator: a reading that changes it gives out a series of "
     "values of its shape.",
     needs=(StoredDataChanged, GivenRowsChanged),
     folds=("AD703",),

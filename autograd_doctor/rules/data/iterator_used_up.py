@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import IteratorUsedUp
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -15,6 +15,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(IteratorUsedUp):
         name = f"`{event.name}`" if event.name else f"a {event.kind}"
         rounds = "at least once" if event.rounds == 1 else f"at least {event.rounds} times"
+        is_stream = event.turns >= tunables["turns"]
         effect = "and trained nothing more" if event.fed else "and did nothing"
         yield RULE.finding(
             f"{name} came to its end; the loop around it came back {rounds}, {effect}",
@@ -23,7 +24,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             help="make it anew in each round, or loop over what it was made from: a `DataLoader` or a list can be gone "
             "through again, an iterator cannot",
             evidence={"kind": event.kind, "empty_rounds": event.rounds},
-            severity="error" if event.fed else "warning",
+            severity="error" if event.fed and not is_stream else "warning",
+            confidence="medium" if is_stream else "high",
+            notes=("rounds before took a part of it each: a stream may have ended, as meant",) if is_stream else (),
             step_first=event.step,
         )
 
@@ -157,11 +160,13 @@ RULE = Rule(
     why="A generator, a `zip` or `iter(loader)` can be gone through once. A second round finds it empty, and Python "
     "says nothing: all epochs but the first train nothing.",
     fix="Make the iterator anew in each epoch, or loop over the list or the loader that it was made from.",
-    fine="Streams that are gone through once, and groups of batches that are taken until none is left.",
+    fine="Streams that are gone through once, and groups of batches that are taken until none is left. Where several "
+    "rounds took a part each before, a stream may have come to its end: a warning.",
     needs=(IteratorUsedUp, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_iterator_of_loader, bad_generator_and_helper),
     good=(good, good_one_stream, good_groups),
+    tunables={"turns": Tunable(2, "fewest rounds that went on with it while it had something to give", MORE_THAN_ONCE)},
     about="data",
     references=("https://docs.python.org/3/glossary.html#term-iterator",),
 )

@@ -221,9 +221,9 @@ RULE = Rule(
     fine="Work on copies, data sets that bring a sample to its final form once, counters beside the samples, data "
     "that change between readings, buffers that are filled anew or brought back, states that a model or other data "
     "move, and what a reading puts there after asking a model, as the states of chains. Samples whose parts, as the "
-    "points of a cloud, are shuffled where they lie: nothing is lost. A warning is what only turns or shifts values, of "
-    "which none is lost, what is assigned otherwise, by a line that says so, and what may be the state of a simulator: a reading that changes it gives out a series of "
-    "values of its shape.",
+    "points of a cloud, are shuffled where they lie: nothing is lost. A warning is what shifts values and turns signs, "
+    "what is assigned otherwise, by a line that says so, and what may be the state of a simulator: a reading that "
+    "changes it gives out a series of values of its shape.",
     needs=(StoredDataChanged, GivenRowsChanged),
     folds=("AD703",),
     examine=examine,

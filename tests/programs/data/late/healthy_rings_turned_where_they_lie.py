@@ -1,5 +1,4 @@
 # guards: AD712
-# hinted: AD712
 """Profiles of closed contours: where one begins is arbitrary, so each reading turns it where it lies."""
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.steps import OptimizerStepped
@@ -76,3 +76,10 @@ def rate_before(trace: Trace, optimizer: int | None, which: Iterable[int] | None
     groups = groups_of(trace, optimizer) if optimizer is not None else []
     chosen = range(len(groups)) if which is None else which
     return max((groups[index].highest_lr for index in chosen if index < len(groups)), default=0.0)
+
+
+def only_gathers(steps: Sequence[OptimizerStepped]) -> bool:
+    """Whether an optimizer without a rate keeps something for its parameters and moves none: sums of squared gradients,
+    say, as a Fisher information."""
+    without_rate = all(rate is None for step in steps for rate in step.learning_rates)
+    return without_rate and all(step.keeps_state for step in steps) and not any(step.moved for step in steps)

@@ -12,7 +12,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParameterCopied, Par
 from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.learning import awaited, may_be_control, rate_before, unchanged
+from autograd_doctor.views.learning import awaited, may_be_control, only_gathers, rate_before, unchanged
 from autograd_doctor.views.rates import rates_of
 from autograd_doctor.views.step_cycle import called, ordinal, related
 from autograd_doctor.wording import plural
@@ -52,6 +52,7 @@ def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:
     backwards = [event for event in trace.of(BackwardRan) if not event.error]
     there, advice = _what_was_there(trace, norms, rates, backwards)
     source = _source(backwards[0]) if backwards and not norms else None
+    gathers = only_gathers(trace.steps)
     evidence: Evidence = {
         "steps": len(trace.steps),
         "steps_with_closure": sum(step.in_closure for step in trace.steps),
@@ -66,6 +67,9 @@ def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:
         subject=trace.optimizer_name(first.optimizer),
         location=source or first.location,
         help=advice,
+        severity="warning" if gathers else None,
+        confidence="medium" if gathers else "high",
+        notes=("it has no rate and keeps something for them: it may be there to gather that alone",) if gathers else (),
         so_far=not any(rates) and _may_be_a_part(trace),
         evidence=evidence,
         related=related(
@@ -287,7 +291,8 @@ RULE = Rule(
     fine=(
         "Programs that only evaluate or probe gradients take no steps. If a schedule holds the rate at 0 and the run "
         "was stopped before it could rise, or the gradient scaler skipped every step, the run is not judged. A rate of "
-        "0 may be the control of others that a loop has yet to try: until the program has ended, that is a warning."
+        "0 may be the control of others that a loop has yet to try: until the program has ended, that is a warning. So is "
+        "an optimizer without a rate that keeps something for its parameters, such as a Fisher information."
     ),
     needs=(
         BackwardRan,

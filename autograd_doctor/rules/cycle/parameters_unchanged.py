@@ -13,6 +13,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, Par
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.learning import only_gathers
 from autograd_doctor.views.rates import rates_of, still_rising
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
@@ -32,6 +33,8 @@ _FEW_STEPS = 8
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
+        if only_gathers(steps):
+            continue
         looked = [step for step in steps if step.moved is not None]
         built = trace.optimizers.get(optimizer) if optimizer is not None else None
         if optimizer is None or built is None or not looked or built.has_tolerance:
@@ -377,7 +380,7 @@ RULE = Rule(
         "later, and gradients that are nothing but rounding noise, such as that of a bias in front of a normalisation. "
         "What a step loses may be kept elsewhere and arrive later (Kahan summation, stochastic rounding, a copy in "
         "float32): then each step moves others. Parameters that something else gives other values between the steps, "
-        "again and again, as where a step moves momenta."
+        "again and again, as where a step moves momenta. Optimizers without a rate that gather sums in their state."
     ),
     needs=(
         ForwardRan,

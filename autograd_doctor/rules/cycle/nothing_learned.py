@@ -291,8 +291,8 @@ RULE = Rule(
     fine=(
         "Programs that only evaluate or probe gradients take no steps. If a schedule holds the rate at 0 and the run "
         "was stopped before it could rise, or the gradient scaler skipped every step, the run is not judged. A rate of "
-        "0 may be the control of others that a loop has yet to try: until the program has ended, that is a warning. So is "
-        "an optimizer without a rate that keeps something for its parameters, such as a Fisher information."
+        "0 may be the control of others that a loop has yet to try: until the program has ended, that is a warning. So "
+        "is an optimizer without a rate that keeps something for its parameters, such as a Fisher information."
     ),
     needs=(
         BackwardRan,

@@ -235,7 +235,7 @@ class TermIdle(Event, frozen=True):
     Or a number for each sample, which a line has added up over several calls. idle: in how many steps so far, of so
     many that were listened to since it was first made (`steps`). name: the user's variable, if a backward found it
     there. named_at: where that took it from a function that made it. parameters: those that it was computed from, with
-    a gradient.
+    a gradient. by_library: it was a library that called the operation.
     """
 
     location: Location | None
@@ -245,6 +245,7 @@ class TermIdle(Event, frozen=True):
     idle: int
     steps: int
     named_at: Location | None = None
+    by_library: bool = False
 
 
 class LossDropped(Event, frozen=True):

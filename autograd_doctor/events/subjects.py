@@ -19,7 +19,8 @@ class ParameterSeen(Event, frozen=True):
     replaces: the parameter that was seen before at the same path from the same module object, or that was
     reparametrized there.
     registered_at: the line that gave it to a module, or built the layer that it belongs to. called_from: the outermost
-    call of the program that led there, if it is another line. elsewhere: other ranks hold all of its values.
+    call of the program that led there, if it is another line. of_library: it is of a layer that a library other than
+    torch built. elsewhere: other ranks hold all of its values.
     """
 
     parameter: int
@@ -34,6 +35,7 @@ class ParameterSeen(Event, frozen=True):
     replaces: int | None = None
     registered_at: Location | None = None
     called_from: Location | None = None
+    of_library: bool = False
     elsewhere: bool = False
 
 

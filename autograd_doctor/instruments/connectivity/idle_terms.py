@@ -31,6 +31,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPass
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import ADDING, ORDERINGS
+from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.graph_structure import MOST_NODES, nodes_of, structure_of
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
@@ -74,6 +75,7 @@ class _Origin:
     place: Place | None
     calls: tuple[Place, ...]
     first: int
+    by_library: bool = False
     step: int = -1
     idle: int = 0
     told: int = 0
@@ -207,7 +209,8 @@ class IdleTerms(Instrument):
         if origin is None:
             if made is None or not made.connected or len(self._origins) >= _MOST_ORIGINS:
                 return
-            origin = self._origins[key] = _Origin(operation.name, operation.place, stack(), self._steps)
+            origin = _Origin(operation.name, operation.place, stack(), self._steps, by_library=is_call_of_library())
+            self._origins[key] = origin
         if origin.used or made is None:
             return
         if origin.step == self._course.steps and not summed:  # one of many, as the losses of batches and layers are
@@ -365,6 +368,7 @@ class IdleTerms(Instrument):
                 parameters=[number for number in numbers_in(origin.parameters) if self._optimizers.holds(number)],
                 idle=origin.idle,
                 steps=self._steps - origin.first + 1,
+                by_library=origin.by_library,
             )
         )
 

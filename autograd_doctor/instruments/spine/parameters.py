@@ -45,10 +45,12 @@ def _series(module: nn.Module, prefix: str, path: str) -> str:
 
 
 class _Lines(NamedTuple):
-    """Where a leaf was made part of a module, and the call that did it, if a function of the program's."""
+    """Where a leaf was made part of a module, and the call that did it, if a function of the program's; and whether a
+    library did."""
 
     registered_at: Location | None
     called_from: Location | None
+    of_library: bool
 
 
 class _Memory(NamedTuple):
@@ -204,12 +206,14 @@ class Parameters(Instrument):
                 replaces=replaces,
                 registered_at=lines.registered_at,
                 called_from=lines.called_from,
+                of_library=lines.of_library,
                 elsewhere=_is_elsewhere(tensor),
             )
         )
 
     def _lines_of(self, number: int, tensor: torch.Tensor) -> _Lines:
-        seen = _Lines(self._registrations.line_of(tensor), self._registrations.caller_of(tensor))
+        known = self._registrations
+        seen = _Lines(known.line_of(tensor), known.caller_of(tensor), known.is_of_library(tensor))
         if any(seen):
             self._lines[number] = seen
         return self._lines.get(number, seen)

@@ -10,6 +10,7 @@ from torch import nn
 
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, own_frames
@@ -26,6 +27,7 @@ class Registrations(Instrument):
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._places: IdentityTable[tuple[Place, ...]] = IdentityTable()
+        self._of_libraries: IdentityTable[bool] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.registration.parameter, self._registered)
@@ -35,10 +37,16 @@ class Registrations(Instrument):
         if registered.given is not None and registered.given not in self._places:
             frames = islice(own_frames(), _MOST_CALLERS)
             self._places.put(registered.given, tuple((frame.f_code, frame.f_lasti) for frame in frames))
+            if is_call_of_library():
+                self._of_libraries.put(registered.given, True)
 
     def line_of(self, given: torch.Tensor) -> Location | None:
         """Where a parameter or a buffer was first given to a module."""
         return locate(next(iter(self._places.get(given) or ()), None))
+
+    def is_of_library(self, given: torch.Tensor) -> bool:
+        """Whether a library other than torch built the layer, as a part of what the program asked for."""
+        return given in self._of_libraries
 
     def caller_of(self, parameter: torch.Tensor) -> Location | None:
         """The outermost call that led there, None if there is no other."""

@@ -45,6 +45,9 @@ def _learning(trace: Trace) -> set[int]:
 def _finding(trace: Trace, term: Dropped, learned: list[int], effect: str, steps: int) -> Finding:
     backward = _backward(trace, learned)
     stopped = not has_ended(trace)
+    spare = isinstance(term, TermIdle) and term.by_library
+    notes = ["the run was stopped: a later step may still read or use it"] if stopped else []
+    notes += ["a library computed it, as it does where it is given labels: it may not be wanted"] if spare else []
     related = [Related("it is computed here", term.location)] if term.named_at and term.location else []
     related += [Related("this backward does not come through it", backward)] if backward is not None else []
     return RULE.finding(
@@ -52,9 +55,9 @@ def _finding(trace: Trace, term: Dropped, learned: list[int], effect: str, steps
         subject=term.name or term.operation,
         location=term.named_at or term.location,
         help=ADVICE if trace.without_gradient.intersection(learned) else "add it to the loss, or leave it out",
-        severity="info" if stopped else None,
-        confidence="medium" if stopped else "high",
-        notes=("the run was stopped: a later step may still read or use it",) if stopped else (),
+        severity="info" if notes else None,
+        confidence="medium" if notes else "high",
+        notes=tuple(notes),
         evidence={
             "steps": steps,
             "computed_from": [trace.parameter_name(parameter) for parameter in learned[:20]],
@@ -280,7 +283,7 @@ RULE = Rule(
     fix="Add it to the loss that goes backward, or delete the line.",
     fine="Metrics that are read or shown, if only now and then; losses that take turns, or are kept for a later "
     "backward; evaluation. Where the run was stopped before the end of the program, which may use it in a later step, "
-    "this is an `info`.",
+    "this is an `info`. So is what a library computes because it was given labels.",
     needs=(BackwardRan, LossDropped, OptimizerBuilt, OptimizerStepped, RunEnded, TermIdle, TermUsed),
     examine=examine,
     bad=(bad, bad_kept_by_a_layer, bad_sum, bad_residual_that_is_only_logged),

@@ -125,6 +125,7 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
         help="call the layer in `forward` and use its result in the loss, or take it out of the model"
         if loss is None
         else ADVICE,
+        severity="info" if loss is None and _are_spare(trace, idle) else None,
         so_far=may_learn_later(trace, idle),
         confidence="high" if any(event.values is not None for event in trace.of(BackwardRan)) else "medium",
         evidence={
@@ -138,6 +139,13 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
         step_count=steps,
         parameters=idle,
     )
+
+
+def _are_spare(trace: Trace, idle: Sequence[int]) -> bool:
+    """Whether a library built them as a part of what the program asked for, and the rest of that is used."""
+    used = {trace.parameters[p].registered_at for p in trace.learning if p in trace.parameters}
+    seen = [trace.parameters[p] for p in idle if p in trace.parameters]
+    return bool(seen) and all(each.of_library and each.registered_at in used for each in seen)
 
 
 def _called(trace: Trace, idle: Sequence[int]) -> tuple[Related, ...]:
@@ -282,7 +290,8 @@ RULE = Rule(
     why="A layer that was built and never called is usually a slip in `forward`: the model is smaller than its author "
     "thinks, and its random weights are saved with it.",
     fix="Use the layer, or remove it.",
-    fine="Layers that are chosen in some steps only (experts, layer-drop), and modules that run in evaluation alone.",
+    fine="Layers that are chosen in some steps only (experts, layer-drop), and modules that run in evaluation alone. "
+    "What a library built besides, as the pooler of a BERT whose words are averaged, is an `info`.",
     needs=(
         BackwardRan,
         OptimizerBuilt,

@@ -207,10 +207,10 @@ def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
     """The first module and the first operation that made a difference."""
     operation: tuple[str, Place | None] = ("", None)
     pairs = False
-    for number, ((name, at, rows), (again, _, others)) in enumerate(
+    for number, ((name, at, rows), (again, where, others)) in enumerate(
         zip(first.operations, other.operations, strict=False)
     ):
-        if name != again:
+        if (name, at) != (again, where):  # it goes another way, as where it iterates until all of a batch are done
             break
         if _difference(rows, others) > TOLERANCE:
             operation, pairs = (name, at), number in first.paired

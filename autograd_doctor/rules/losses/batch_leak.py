@@ -37,7 +37,8 @@ _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(BatchLeakJudged):
         leaks = event.verdict == "leaks" and event.change > tunables["relative_change"]
-        told = leaks and not (_is_pairwise(event) or _is_alone(event) or event.related)
+        is_close = not event.operation and event.change < tunables["solved"]
+        told = leaks and not (_is_pairwise(event) or _is_alone(event) or event.related or is_close)
         weight = _weight(event) if told else None
         if weight is not None:
             yield _finding(trace, event, *weight)
@@ -320,7 +321,7 @@ RULE = Rule(
     fine="Batch normalisation in training mode, similarities between all samples of a batch, nodes of a graph "
     "given with its edges, and attention within a batch on purpose, which is told as `info`. Rows that the module "
     "compares with one another, each with each along two axes (`x[:, None] - x[None]`), may be the parts of one "
-    "system: that is told one severity lower.",
+    "system: that is told one severity lower. Solvers that iterate until all of a batch are close enough.",
     needs=(BatchLeakJudged, ModuleSeen),
     examine=examine,
     bad=(bad, bad_attention_weights, bad_encoding_along_the_batch),
@@ -330,7 +331,12 @@ RULE = Rule(
             1e-4,
             "smallest change of what is said of a sample, relative to its size",
             "chosen: far above the rounding of float32 in sums of another order (1e-6)",
-        )
+        ),
+        "solved": Tunable(
+            0.05,
+            "largest such change where it is the number of iterations that depends on the batch",
+            "chosen: what solvers that stop at a tolerance leave",
+        ),
     },
     about="axes",
 )

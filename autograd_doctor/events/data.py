@@ -486,7 +486,8 @@ class SeedRepeated(Event, frozen=True):
     may call theirs several times in a step. repeated: after how many of these steps
     the generator stood just where it stood after the step before, although numbers had been drawn since the seed.
     called_from: the line that called the function of this line. shared: that function was called from elsewhere, too;
-    others: how often one line elsewhere had it set one and the same other seed.
+    others: how often one line elsewhere had it set one and the same other seed, or how many other seeds with no step in
+    between.
     """
 
     location: Location | None

@@ -644,6 +644,7 @@ class EvaluationOffScale(Event, frozen=True):
     name: of the argument. calls: of the line that were looked at. batches: of training, likewise. times: by how much,
     in a quarter of the features at least, the medians of one were above the largest of the other, in each of the calls;
     `above` if it was the evaluation's. trained, evaluated: median and largest absolute value of a typical feature.
+    drawn_alike: both were drawn by the same lines, which have been given other numbers.
     """
 
     module: int
@@ -655,6 +656,7 @@ class EvaluationOffScale(Event, frozen=True):
     above: bool
     trained: tuple[float, float]
     evaluated: tuple[float, float]
+    drawn_alike: bool = False
 
 
 class RowsAlike(Event, frozen=True):

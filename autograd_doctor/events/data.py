@@ -626,7 +626,8 @@ class ScaledByItself(Event, frozen=True):
 
     name: of the argument. samples: how many there were; none had been trained on. fields: channels or features that
     were so, 1 if it is all values together. mean: of these, the one furthest from 0. trained: different samples that
-    the module was trained on. Told at the end of the run.
+    the module was trained on. other_units: the means and deviations that were taken out of these samples and of those
+    of training are so unlike that the ones would not do for the others. Told at the end of the run.
     """
 
     module: int
@@ -636,6 +637,7 @@ class ScaledByItself(Event, frozen=True):
     mean: float
     trained: int
     location: Location | None
+    other_units: bool = False
 
 
 class EvaluationOffScale(Event, frozen=True):

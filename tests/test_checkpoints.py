@@ -95,6 +95,18 @@ def test_batch_norm_that_keeps_its_statistics_does_not_count(norm: nn.Module) ->
     assert ran(layers(norm), use_reentrant=False).statistics_moved_twice == []
 
 
+@BOTH
+@pytest.mark.parametrize("momentum", [1 - 0.9**0.5, 0.0513, 0.0253, None])
+def test_a_momentum_of_which_two_updates_make_one(momentum: float | None, reentrant: bool) -> None:
+    segment = layers(nn.BatchNorm1d(6, momentum=momentum))
+    assert [ran(segment, use_reentrant=reentrant).statistics_moved_twice for _ in range(2)] == [[], []]
+
+
+@pytest.mark.parametrize("momentum", [0.2, 0.1, 0.01, 0.005, 1 - 0.95, 1 - 0.999, 1 / 16, 1 / 3])
+def test_any_other_momentum_was_made_for_one_update(momentum: float) -> None:
+    assert len(ran(layers(nn.BatchNorm1d(6, momentum=momentum)), use_reentrant=False).statistics_moved_twice) == 1
+
+
 # ------------------------------------------------------------------------------------------------------ no way through
 
 

@@ -1089,6 +1089,21 @@ def test_what_is_taken_back_before_each_step_is_lent() -> None:
     assert examined(parameter_written_in_forward.RULE, WHO, undone, back, left, steps(4, {0: 1.0}))
 
 
+@pytest.mark.parametrize(
+    ("forwards", "parts", "severity"),
+    [(12, [[ENCODER]], "info"), (6, [[ENCODER]], "warning"), (12, [[]], "warning"), (12, [[ENCODER], []], "warning")],
+    ids=["restarts", "often", "all of it", "once all of it"],
+)
+def test_some_rows_that_are_seldom_written_may_be_begun_anew(
+    forwards: int, parts: list[list[int]], severity: str
+) -> None:
+    left = [WritesTakenBack(step=1, parameters=[], left=[ENCODER], parts=each) for each in parts]
+    others = [forward(step) for step in range(4, forwards)]
+    events = (WHO, writing(), others, left, steps(forwards, {ENCODER: 1.0}))
+    (finding,) = examined(parameter_written_in_forward.RULE, *events)
+    assert finding.severity == severity
+
+
 def test_what_is_learned_after_the_last_write_is_set_by_statistics_first() -> None:
     later = [
         event for step in range(4, 8) for event in (backward(step, wrote=[ENCODER]), stepped(step, {ENCODER: 1.0}))

@@ -8,6 +8,7 @@ import pytest
 from traces import at, backward, built, examined, seen, stepped, steps, updated
 
 from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import LossesFollowed, NonFiniteInput, NonFiniteProduced, SumStoodStill
@@ -57,6 +58,40 @@ def test_birth_is_named_with_operation_ranges_and_rows() -> None:
     assert finding.evidence["rows_of_the_batch"] == "3, 7"
     assert finding.related[0].location == at(8)
     assert "clamp_min" in finding.help
+
+
+RISING = [1e-4 * 4**step for step in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("rates", "later", "loaded", "told"),
+    [
+        (RISING, [1e-3], [0], False),
+        (RISING, [1e-3], [], True),
+        (RISING, [1.0], [0], True),
+        (RISING[:4], [1e-3], [0], True),
+        ([1e-3] * 6, [1e-3], [0], True),
+        ([2.0**step for step in range(6)], [1e-3], [0], True),
+        (RISING, [], [], True),
+    ],
+    ids=["put back", "not put back", "goes on so", "too few", "no test", "not wide", "the end"],
+)
+def test_a_test_of_rates_ends_where_training_diverges(
+    rates: list[float], later: list[float], loaded: list[int], told: bool
+) -> None:
+    tried = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate(rates)]
+    end = len(rates)
+    back = [WeightsLoaded(step=end, parameters=loaded)] if loaded else []
+    after = [stepped(end + place, {0: 1.0}, learning_rates=[rate]) for place, rate in enumerate(later)]
+    events = (built(0), tried, born(end, reached="read"), back, after)
+    assert bool(examined(non_finite_forward.RULE, *events)) is told
+
+
+def test_a_test_of_rates_may_be_made_with_a_copy() -> None:
+    tried = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate(RISING)]
+    other = stepped(9, {1: 1.0}, optimizer=1, learning_rates=[1e-3])
+    assert not examined(non_finite_forward.RULE, built(0), built(1, optimizer=1), tried, born(6, reached="read"), other)
+    assert examined(non_finite_forward.RULE, built(0), built(1, optimizer=1), tried, born(6, reached="loss"), other)
 
 
 def test_a_loss_that_stays_spoiled_is_told_although_nothing_tells_why() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from autograd_doctor.events.cycle import (
     ParametersCompared,
     ScalerUsed,
     SchedulerStepped,
+    TargetRenewed,
     WeightsDrawnAnew,
 )
 from autograd_doctor.events.event import Event
@@ -875,6 +877,17 @@ def test_an_optimizer_for_each_number_in_the_loss_is_a_hint() -> None:
     assert finding.severity == "warning"
 
 
+def test_an_optimizer_for_each_target_is_a_hint() -> None:
+    def renewed(*optimizers: int) -> list[Event]:
+        return [TargetRenewed(step=0, optimizer=each, location=line(BACKWARD), module=0) for each in optimizers]
+
+    (hint,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2, 4)])
+    assert (hint.severity, hint.confidence) == ("info", "low")
+    assert "without gradients" in hint.notes[0]
+    (finding,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2)])
+    assert finding.severity == "warning"
+
+
 def test_one_optimizer_per_pass_over_the_same_loader() -> None:
     events: list[Event] = []
     for epoch in range(4):
@@ -1190,6 +1203,30 @@ def test_two_optimizers_on_the_same_gradients() -> None:
 
     (finding,) = judge(parameter_optimized_twice.RULE, repeat(4, iteration, *TWO))
     assert (finding.severity, finding.location) == ("warning", line(30))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "function", "parameters", "severity"),
+    [
+        (("Adam", "SGD"), "update", [W, B], "info"),
+        (("SGD", "SGD"), "update", [W, B], "warning"),
+        (("Adam", "SGD"), "", [W, B], "warning"),
+        (("Adam", "SGD"), "update", [W], "warning"),
+    ],
+    ids=["mixed", "one kind", "in the loop", "a part"],
+)
+def test_a_function_that_steps_two_kinds_over_the_same_parameters_may_mix_them(
+    kinds: tuple[str, str], function: str, parameters: list[int], severity: str
+) -> None:
+    where = Location(path="train.py", line=STEP, function=function)
+
+    def iteration(i: int) -> list[Event]:
+        both = [stepped(i, use(i, parameters=parameters), optimizer=number) for number in (0, 1)]
+        return [ran(i), *(msgspec.structs.replace(each, location=where) for each in both)]
+
+    optimizers = built(kind=kinds[0]), built(1, kind=kinds[1], parameters=parameters)
+    (finding,) = judge(parameter_optimized_twice.RULE, repeat(4, iteration, *seen("w", "b"), *optimizers))
+    assert finding.severity == severity
 
 
 def test_optimizers_that_take_turns_are_information() -> None:

@@ -63,13 +63,14 @@ class SettingIgnored(Event, frozen=True):
 class WritesTakenBack(Event, frozen=True):
     """Parameters that a forward had written to held again, when an optimizer began its step, what they had held before.
 
-    `left` did not; `rescaled` were only made longer or shorter, and their gradient is orthogonal to them. Said when it
-    becomes so.
+    `left` did not, and less than half of the rows of `parts` were written; `rescaled` were only made longer or shorter,
+    and their gradient is orthogonal to them. Said when it becomes so.
     """
 
     parameters: list[int]
     left: list[int] = []
     rescaled: list[int] = []
+    parts: list[int] = []
 
 
 class ForwardsWithoutBackward(Event, frozen=True):

@@ -490,7 +490,8 @@ class SeedRepeated(Event, frozen=True):
     may call theirs several times in a step. repeated: after how many of these steps
     the generator stood just where it stood after the step before, although numbers had been drawn since the seed.
     called_from: the line that called the function of this line. shared: that function was called from elsewhere, too;
-    others: how often one line elsewhere had it set one and the same other seed.
+    others: how often one line elsewhere had it set one and the same other seed, or how many other seeds with no step in
+    between.
     """
 
     location: Location | None
@@ -629,7 +630,8 @@ class ScaledByItself(Event, frozen=True):
 
     name: of the argument. samples: how many there were; none had been trained on. fields: channels or features that
     were so, 1 if it is all values together. mean: of these, the one furthest from 0. trained: different samples that
-    the module was trained on. Told at the end of the run.
+    the module was trained on. other_units: the means and deviations that were taken out of these samples and of those
+    of training are so unlike that the ones would not do for the others. Told at the end of the run.
     """
 
     module: int
@@ -639,6 +641,7 @@ class ScaledByItself(Event, frozen=True):
     mean: float
     trained: int
     location: Location | None
+    other_units: bool = False
 
 
 class EvaluationOffScale(Event, frozen=True):
@@ -647,6 +650,7 @@ class EvaluationOffScale(Event, frozen=True):
     name: of the argument. calls: of the line that were looked at. batches: of training, likewise. times: by how much,
     in a quarter of the features at least, the medians of one were above the largest of the other, in each of the calls;
     `above` if it was the evaluation's. trained, evaluated: median and largest absolute value of a typical feature.
+    drawn_alike: both were drawn by the same lines, which have been given other numbers.
     """
 
     module: int
@@ -658,6 +662,7 @@ class EvaluationOffScale(Event, frozen=True):
     above: bool
     trained: tuple[float, float]
     evaluated: tuple[float, float]
+    drawn_alike: bool = False
 
 
 class RowsAlike(Event, frozen=True):

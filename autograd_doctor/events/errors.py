@@ -161,7 +161,8 @@ class CheckpointRan(Event, frozen=True):
     """An activation checkpoint was recomputed, or could not be.
 
     no_input_requires_grad: re-entrant, and nothing among its inputs asked for a gradient. difference: largest absolute
-    difference between the first and the recomputed output (None: not compared). statistics_moved_twice: batch-norms.
+    difference between the first and the recomputed output (None: not compared). statistics_moved_twice: batch-norms
+    to which the two updates are more than one was meant to be.
     operation: the first whose output differed, at `differs_at`; magnitude: largest absolute value of that output.
     """
 

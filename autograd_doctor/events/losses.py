@@ -323,6 +323,12 @@ class LayersChained(Event, frozen=True):
     idle_at: Location | None = None
 
 
+class LayersMerged(Event, frozen=True):
+    """The weights of a pair that was told, and maybe of more layers, were multiplied by one another."""
+
+    parameters: list[int]
+
+
 class LayerUsedOtherwise(Event, frozen=True):
     """After a pair with it was told, what the layer with the weight `first` had made went into something else."""
 

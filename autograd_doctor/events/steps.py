@@ -17,10 +17,11 @@ class ForwardRan(Event, frozen=True):
     `training` is the root's own flag; `in_eval` and `in_train` name the mode-dependent sub-modules that ran in each
     mode (dropout with p=0 and batch-norm without running statistics left out). `statistics_moved` names the
     batch-norms whose running statistics the call changed, `rewritten_norms` those of them that are frozen and have had
-    other weights at such a call. `unreached` counts those in train mode that a root in eval mode does not register, and
-    whose own mode no line has ever set. `builds_graph` is true if its output has a graph.
-    `undone_parameters` are those written that hold, bit for bit, what an earlier call had left in them, although an
-    optimizer step lies between.
+    other weights at such a call, `new_norms` those that are frozen at a scale of one and a shift of zero, were met with
+    the statistics that they are built with, and were given what learns. `unreached` counts those in train mode that a
+    root in eval mode does not register, and whose own mode no line has ever set. `builds_graph` is true if its output
+    has a graph. `undone_parameters` are those written that hold, bit for bit, what an earlier call had left in them,
+    although an optimizer step lies between.
     """
 
     module: int
@@ -33,6 +34,7 @@ class ForwardRan(Event, frozen=True):
     in_train: list[str] = []
     statistics_moved: list[str] = []
     rewritten_norms: list[str] = []
+    new_norms: list[str] = []
     unreached: int = 0
     builds_graph: bool = False
     mode_set_at: Location | None = None

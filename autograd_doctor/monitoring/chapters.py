@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.events.run import (
@@ -26,8 +27,9 @@ from autograd_doctor.trace import Trace
 
 _OF_PULSE = frozenset({NonFiniteProduced, LossesFollowed, GradientMeasured, MemoryMeasured, ProgramRaised})
 """What a chapter may still record when its close look is over."""
-_AS_CLOSELY = frozenset({GradientsClipped})
-"""What goes on as the close look saw it: gradients of a step that is over are measured as they were used."""
+_AS_CLOSELY = frozenset({GradientsClipped, WeightsLoaded})
+"""What goes on as the close look saw it: gradients of a step that is over are measured as they were used, and a test of
+rates, after which weights are put back, is no matter of a chapter that only rests."""
 
 
 def rules_for(rules: Sequence[Rule], trace: Trace, looked: Looked) -> list[Rule]:

@@ -68,6 +68,11 @@ def active_units(output: torch.Tensor, *, channels: bool) -> torch.Tensor:
     return active.any(dim=tuple(others)) if others else active
 
 
+def certain_rows(weights: torch.Tensor, dimension: int) -> torch.Tensor:
+    """Which rows of a softmax have one entry that leaves the others next to nothing."""
+    return weights.amax(dim=dimension) > 1 - _LEFT_OVER
+
+
 def flatness(operation: str, output: torch.Tensor) -> torch.Tensor | None:
     """How many values (rows, of a softmax) are flat, how many of these lie at the lower limit, and how many there are.
 
@@ -80,8 +85,7 @@ def flatness(operation: str, output: torch.Tensor) -> torch.Tensor | None:
         dimension -= 2**64 if dimension >= 2**63 else 0
         if output.shape[dimension] < 2:
             return None
-        largest = output.amax(dim=dimension)
-        flat = largest > 1 - _LEFT_OVER
+        flat = certain_rows(output, dimension)
         return torch.stack([flat.sum(), torch.zeros_like(flat.sum()), torch.full_like(flat.sum(), flat.numel())])
     slope = output * (1 - output) if operation == "sigmoid" else 1 - output.square()
     flat = slope < _FLAT

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Evidence
@@ -12,6 +13,8 @@ from autograd_doctor.trace import Trace
 
 _JUMP = 5
 """Times: a warm-up takes many steps for that."""
+_TRIED, _WIDE = 5, 100
+"""Steps of a test of rates, and times from its first rate to its last."""
 
 
 def known(rates: Iterable[float | None]) -> list[float]:
@@ -53,3 +56,23 @@ def jump(
             if after < step.step <= until and 0 < _JUMP * rate <= now:
                 found = before, step
     return found
+
+
+def tried_rates(trace: Trace, step: int) -> bool:
+    """Whether a test of rates was on, or at its end, after so many steps: it is there to see where training diverges.
+
+    The rate rose with each of its steps. Then others learn, or the same weights, put back, at a lower one: a warm-up
+    goes on at the rate that it has reached.
+    """
+    before = [each for each in trace.steps if each.step < step and known(each.learning_rates)]
+    its = [each for each in trace.steps if before and each.optimizer == before[-1].optimizer]
+    rates = [max(known(each.learning_rates), default=0.0) for each in its]
+    end = next((place for place in range(1, len(its)) if rates[place] <= rates[place - 1]), len(its))
+    if not before or end < _TRIED or rates[end - 1] < _WIDE * rates[0] or its[end - 1].step < before[-1].step:
+        return False
+    last = its[end - 1]
+    if end == len(its):
+        return any(each.step > last.step for each in trace.steps)
+    moved = {parameter for use in last.uses for parameter in use.parameters}
+    loads = (load for load in trace.of(WeightsLoaded) if last.step < load.step <= its[end].step)
+    return any(moved <= set(load.parameters) for load in loads)

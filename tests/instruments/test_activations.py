@@ -287,6 +287,24 @@ def test_rows_of_a_softmax_have_no_lower_limit() -> None:
         assert (event.shares, event.at_low, event.operation) == ([1.0] * 3, None, "softmax")
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("learned", "fixed", "told"), [(0.0, 30.0, False), (30.0, 0.0, True), (30.0, 3.0, True)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rows_that_a_fixed_term_decides(learned: float, fixed: float, told: bool, sign: int, masked: bool) -> None:
+    with inventing(Activations) as run:
+        model = Model(run)
+        for _ in range(3):
+            hidden, term = model.before(learned, 0.0, 0.0, 0.0, 0.0), torch.tensor([[0.0, sign * fixed, 0.0, 0.0, 0.0]])
+            name, total = ("add", hidden + term) if sign > 0 else ("sub", hidden - term)
+            scores = run.operated(name, total, hidden, term)
+            if masked:
+                mask = torch.tensor([False] * 4 + [True])
+                scores = run.operated("masked_fill", scores.masked_fill(mask, -9.0), scores, mask, -9.0)
+            run.operated("softmax", scores.softmax(1), scores)
+            model.step()
+        assert bool(run.of(SaturationMeasured)) == told
+
+
 def test_squashed_data_are_not_looked_at() -> None:
     with inventing(Activations) as run:
         model = Model(run)

@@ -230,6 +230,21 @@ def test_what_a_forward_wrote_may_be_taken_back_before_the_step(put_back, is_bac
         assert said == {True: [([0], [])], False: [([], [0])], None: []}[is_back]
 
 
+@pytest.mark.parametrize(("rows", "is_part"), [(1, True), (2, False), (4, False)])
+def test_whether_a_part_of_the_rows_was_written(rows, is_part):
+    with inventing(ForwardWrites) as run:
+        model, writes = nn.Linear(3, 4), run.find(ForwardWrites)
+        number = run.number(model.weight)
+        sgd = SGD([model.weight], lr=0.1)
+        for _ in range(4):
+            writes.begin(model, 0, trains=True)
+            with torch.no_grad():
+                model.weight[:rows] += 0.5
+            writes.end(run.steps)
+            run.train(sgd)
+        assert [(event.left, event.parts) for event in run.of(WritesTakenBack)] == [([number], [number] * is_part)]
+
+
 def test_it_is_said_again_when_it_changes_and_looked_at_by_the_optimizer_concerned():
     with inventing(ForwardWrites) as run:
         model, writes = known(run), run.find(ForwardWrites)

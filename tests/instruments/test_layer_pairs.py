@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events.losses import LayersChained, LayerUsedOtherwise
+from autograd_doctor.events.losses import LayersChained, LayersMerged, LayerUsedOtherwise
 from autograd_doctor.instruments.losses.layer_pairs import LayerPairs
 from tests.watching import Recorded, watching
 
@@ -174,6 +174,34 @@ def test_convolutions_say_their_groups_and_axes(
     forward: Forward = lambda one, other, x: other(one(x[0].view(1, 4, 1, 1).expand(2, 4, 6, 6)))  # noqa: E731
     (pair,) = followed(forward, first, second).of(LayersChained)
     assert (pair.depthwise, pair.factors, pair.convolutions) == (depthwise, factors, 2)
+
+
+@pytest.mark.parametrize(
+    ("multiply", "merged"),
+    [
+        (lambda one, other: other.detach() @ one.detach(), True),
+        (lambda one, other: torch.einsum("oh,hi->oi", other.data[:], one.view(4, 4).data), True),
+        (lambda one, other: other @ one, False),
+        (lambda one, other: one.detach() @ one.detach(), False),
+        (lambda one, other: (2 * other.detach()) @ one.detach(), False),
+    ],
+    ids=["as they are", "views", "with a graph", "one of them", "something else"],
+)
+def test_weights_of_a_pair_that_are_multiplied(
+    multiply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], merged: bool
+) -> None:
+    net = Net(lambda first, second, x: second(first(x)), nn.Linear(4, 4), nn.Linear(4, 4))
+    weights = net.first.weight, net.second.weight
+    with watching(LayerPairs) as recorded:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(2):
+            net(torch.randn(3, 4)).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        for _ in range(2):
+            multiply(*weights)  # type: ignore[arg-type]
+    (pair,) = recorded.of(LayersChained)
+    assert [event.parameters for event in recorded.of(LayersMerged)] == [[pair.first, pair.second]] * merged
 
 
 def test_a_flattened_picture_goes_on_into_a_linear_layer() -> None:

@@ -31,3 +31,17 @@ def test_those_that_learn_or_have_no_weights_are_not() -> None:
         with torch.no_grad():
             learning.weight.add_(1.0)
         assert values.changed([learning, plain]) == []
+
+
+def test_those_that_are_frozen_as_they_are_built() -> None:
+    with inventing(NormValues) as run:
+        values, loaded, scaled = run.find(NormValues), frozen(), frozen()
+        assert loaded.num_batches_tracked is not None
+        loaded.num_batches_tracked.add_(90)
+        scaled.weight.data.mul_(2.0)
+        fresh, learning, plain = frozen(), nn.BatchNorm1d(2), nn.BatchNorm1d(2, affine=False)
+        norms = [loaded, scaled, fresh, learning, plain]
+        for _ in range(3):
+            for norm in norms:
+                norm(torch.randn(4, 2))
+            assert values.new(norms) == [fresh]

@@ -77,6 +77,32 @@ def test_another_seed_that_the_same_line_is_given_elsewhere() -> None:
     assert [event.others for event in told if event.seed == "5"][-1] == 3
 
 
+@pytest.mark.parametrize(("seeds", "others"), [((6, 7, 8), 3), ((5, 7), 1), ((6,), 1)])
+def test_other_seeds_that_the_same_line_is_given_with_no_step_in_between(seeds: tuple[int, ...], others: int) -> None:
+    def each(step: int) -> None:
+        seeded(run, "torch", 5)
+        torch.rand(3)
+        for other in seeds if step == 8 else ():
+            seeded(run, "torch", other)
+            torch.rand(step)
+
+    with inventing(Seeds) as run:
+        told = trained(run, 9, each)
+    assert [event.others for event in told if event.seed == "5"][-1] == others
+
+
+def test_another_seed_for_each_of_several_trainings() -> None:
+    def each(step: int) -> None:
+        if step % 6 == 0:
+            seeded(run, "torch", 100 + step)
+        seeded(run, "torch", 5)
+        torch.rand(3)
+
+    with inventing(Seeds) as run:
+        told = trained(run, 18, each)
+    assert {event.others for event in told if event.seed == "5"} == {1}
+
+
 def test_steps_that_draw_another_count_of_numbers_repeat_nothing():
     def each(step: int) -> None:
         seeded(run, "torch", 5)

@@ -39,6 +39,8 @@ sets back (a clamp, a norm, a codebook) is seldom larger."""
 _BACK = 1e-3
 """The part of what a forward changed by which a value that is taken back may be off: noise that was added is taken off
 again with the rounding of both."""
+_PART = 0.5
+"""Of the rows of a parameter, more than that are all that it has learned, and not those that are begun anew."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 
@@ -86,7 +88,8 @@ class ForwardWrites(Instrument):
         self._armed: _Armed | None = None
         self._before: dict[int, torch.Tensor] = {}
         self._changes: dict[int, torch.Tensor] = {}
-        self._found: dict[int, tuple[bool, bool]] = {}
+        self._shares: dict[int, torch.Tensor] = {}
+        self._found: dict[int, tuple[bool, bool, bool]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
@@ -135,6 +138,7 @@ class ForwardWrites(Instrument):
             before = self._before.get(number)
             if before is not None and before.shape == parameter.shape:
                 self._changes[number] = _furthest(parameter, before)
+                self._shares[number] = _share_of_rows(parameter, before)
 
     def _step_began(self, call: StepCall) -> None:
         if not call.closure:
@@ -150,21 +154,27 @@ class ForwardWrites(Instrument):
         known = {number: parameter for number, parameter in numbered if number in self._before}
         before = {number: self._before.pop(number) for number in known}
         changes = {number: self._changes.pop(number) for number in known if number in self._changes}
+        shares = {number: self._shares.pop(number) for number in changes}
         numbers = [number for number in changes if known[number].shape == before[number].shape]
         off = [_furthest(known[number], before[number]) <= _BACK * changes[number] for number in numbers]
         small = [number for number in numbers if known[number].numel() <= _VALUES]
         scaled = [is_only_rescaled(before[number], known[number]) for number in small]
-        answers = read_together([*off, *scaled])
+        answers = read_together([*off, *scaled, *(shares[number] < _PART for number in numbers)])
         back = {number for number, is_back in zip(numbers, answers, strict=False) if is_back}
-        rescaled = {number for number, is_so in zip(small, answers[len(off) :], strict=True) if is_so} - back
-        now = {number: (number in back, number in rescaled) for number in numbers}
+        rescaled = {number for number, is_so in zip(small, answers[len(off) :], strict=False) if is_so} - back
+        parts = {number for number, is_so in zip(numbers, answers[len(off) + len(scaled) :], strict=True) if is_so}
+        now = {number: (number in back, number in rescaled, number in parts) for number in numbers}
         news = {number for number, found in now.items() if self._found.get(number) != found}
         self._found |= now
         if news:
-            left = sorted(news - back - rescaled)
+            left = news - back - rescaled
             self.emit(
                 WritesTakenBack(
-                    step=self._course.steps, parameters=sorted(news & back), left=left, rescaled=sorted(news & rescaled)
+                    step=self._course.steps,
+                    parameters=sorted(news & back),
+                    left=sorted(left),
+                    rescaled=sorted(news & rescaled),
+                    parts=sorted(left & parts),
                 )
             )
 
@@ -198,6 +208,12 @@ class ForwardWrites(Instrument):
 def _furthest(values: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
     """The largest difference, left where the tensors are."""
     return (values.detach() - others).abs().max().double()
+
+
+def _share_of_rows(values: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """How many of the rows differ, of those that there are; left where the tensors are."""
+    rows = (values.detach() != others).reshape(len(values) if values.dim() else 1, -1)
+    return rows.any(dim=1).double().mean()
 
 
 def _keeps_values(operation: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the weights of frozen normalisations stay as they are: those of an average of trained ones do not."""
+"""Frozen normalisations: whether their weights stay as they are, and whether there was ever anything to keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, readable
 from autograd_doctor.reading.without_running import attributes, is_a
 
 
@@ -20,6 +20,7 @@ class NormValues(Instrument):
         super().__init__(site)
         self._first: IdentityTable[int | None] = IdentityTable()
         self._changed: IdentityTable[bool] = IdentityTable()
+        self._new: IdentityTable[bool] = IdentityTable()
 
     def changed(self, norms: Iterable[nn.Module]) -> list[nn.Module]:
         """Those that are frozen and were seen with other values before, now or at an earlier look."""
@@ -32,6 +33,25 @@ class NormValues(Instrument):
             elif self._first.get(parameter) != value:
                 self._changed.put(norm, True)
         return [norm for norm, _ in frozen if norm in self._changed]
+
+    def new(self, norms: Iterable[nn.Module]) -> list[nn.Module]:
+        """Those that are frozen and hold no more than they are built with, but for statistics of their first call.
+
+        They are seen right after it; on an accelerator, they would have to be waited for.
+        """
+        frozen = [norm for norm in norms if _frozen_parameters(norm)]
+        for norm in frozen:
+            if norm not in self._new:
+                self._new.put(norm, _is_as_built(norm))
+        return [norm for norm in frozen if self._new.get(norm)]
+
+
+def _is_as_built(norm: nn.Module) -> bool:
+    kept = attributes(norm)
+    calls = kept["_buffers"].get("num_batches_tracked")
+    weight, bias = (kept["_parameters"].get(name) for name in ("weight", "bias"))
+    known = all(is_a(each, torch.Tensor) and readable(each) and not is_remote(each) for each in (calls, weight, bias))
+    return known and int(calls) == 1 and bool((weight == 1).all() and (bias == 0).all())
 
 
 def _frozen_parameters(norm: nn.Module) -> list[torch.Tensor]:

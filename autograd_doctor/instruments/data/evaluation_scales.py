@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import CodeType
 from typing import ClassVar
 
 import torch
@@ -17,12 +18,17 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import DRAWS, MOVES, TAKES
+from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.reading.magnitude import Magnitude, magnitude_of, some_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import source_of
 
 _MOST_CALLS = 20
 """Of one line that evaluates."""
@@ -37,9 +43,10 @@ Argument = tuple[int, int]
 
 @dataclass
 class _Trained:
-    """What an argument was in training: over all batches, and in how many."""
+    """What an argument was in training: over all batches, and in how many. made_at: the lines of its arithmetic."""
 
     magnitude: Magnitude
+    made_at: set[Place]
     batches: int = 1
 
 
@@ -48,6 +55,7 @@ class _Evaluated:
     name: str
     step: int
     calls: list[Magnitude] = field(default_factory=list)
+    made_at: set[Place] = field(default_factory=set)
 
 
 class EvaluationScales(Instrument):
@@ -66,6 +74,7 @@ class EvaluationScales(Instrument):
         late_values: LateValues,
         detail: Detail,
         module_calls: ModuleCalls,
+        tape: Tape,
         tensors: Tensors,
         unused_forwards: UnusedForwards,
     ) -> None:
@@ -75,12 +84,19 @@ class EvaluationScales(Instrument):
         self._late_values = late_values
         self._detail = detail
         self._module_calls = module_calls
+        self._tape = tape
         self._tensors = tensors
+        self._drawing: set[CodeType] = set()
         self._trained: dict[Argument, _Trained] = {}
         self._evaluated: dict[tuple[Argument, Place | None, bool], _Evaluated] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
+        self.listen(signals.operations.ended, self._drawn, attention=Attention.FULL, names=DRAWS)
+
+    def _drawn(self, operation: Operation) -> None:
+        if operation.place is not None:
+            self._drawing.add(operation.place[0])
 
     def _root_began(self, began: RootBegan) -> None:
         with_graph = began.call.grad_enabled
@@ -107,14 +123,23 @@ class EvaluationScales(Instrument):
         if known is None and len(self._trained) >= _MOST_ARGUMENTS:
             return
         if (some := some_of(tensor)) is not None:
-            self._late_values.ask(self, [some], lambda values: self._join(argument, magnitude_of(values[0])))
+            made_at = self._made_at(tensor)
+            self._late_values.ask(self, [some], lambda values: self._join(argument, magnitude_of(values[0]), made_at))
 
-    def _join(self, argument: Argument, found: Magnitude | None) -> None:
+    def _join(self, argument: Argument, found: Magnitude | None, made_at: set[Place]) -> None:
         known = self._trained.get(argument)
         if found is not None and known is None:
-            self._trained[argument] = _Trained(found)
+            self._trained[argument] = _Trained(found, made_at)
         elif found is not None and known is not None and known.magnitude.is_like(found):
             known.magnitude, known.batches = known.magnitude.joined(found), known.batches + 1
+            known.made_at |= made_at
+
+    def _made_at(self, tensor: torch.Tensor) -> set[Place]:
+        """The line of the last arithmetic on it, before rows were taken, if that is known: work on data may doze."""
+        value = source_of(self._tape.value(tensor), TAKES | MOVES)
+        made = value.provenance if isinstance(value, LiveValue) else None
+        place = made.source or made.place if made is not None else None
+        return {place} if place is not None else set()
 
     def _evaluate(self, argument: Argument, where: Place | None, with_graph: bool, tensor: torch.Tensor) -> None:
         known = self._evaluated.get((argument, where, with_graph))
@@ -122,6 +147,7 @@ class EvaluationScales(Instrument):
             known = self._evaluated[argument, where, with_graph] = _Evaluated(variable_name(tensor), self._course.steps)
         some = some_of(tensor) if known is not None and len(known.calls) < _MOST_CALLS else None
         if some is not None and known is not None:
+            known.made_at |= self._made_at(tensor)
             self._late_values.ask(self, [some], partial(_note_call, known))
 
     def finish(self) -> None:
@@ -131,13 +157,22 @@ class EvaluationScales(Instrument):
             if with_graph and not self._unused_forwards.never_used(argument[0], where):
                 continue
             trained = self._trained.get(argument)
-            if trained is not None and (found := _compared(argument, where, evaluated, trained)) is not None:
+            if trained is None:
+                continue
+            drawn_alike = self._are_drawn_alike(evaluated, trained)
+            found = _compared(argument, where, evaluated, trained, drawn_alike=drawn_alike)
+            if found is not None:
                 told.setdefault(where, []).append(found)
         for events in told.values():
             off = [event for event in events if event.times >= _WORTH_TELLING]
             if {event.module for event in off} == {event.module for event in events}:
                 for event in off:
                     self.emit(event)
+
+    def _are_drawn_alike(self, evaluated: _Evaluated, trained: _Trained) -> bool:
+        """Whether functions that draw random numbers made all of it that was seen to be made, and train by them."""
+        drawn = {place for place in evaluated.made_at if place[0] in self._drawing}
+        return bool(drawn) and drawn == evaluated.made_at and drawn <= trained.made_at
 
 
 def _note_call(evaluated: _Evaluated, values: Sequence[torch.Tensor]) -> None:
@@ -146,7 +181,7 @@ def _note_call(evaluated: _Evaluated, values: Sequence[torch.Tensor]) -> None:
 
 
 def _compared(
-    argument: Argument, where: Place | None, evaluated: _Evaluated, trained: _Trained
+    argument: Argument, where: Place | None, evaluated: _Evaluated, trained: _Trained, *, drawn_alike: bool
 ) -> EvaluationOffScale | None:
     """How far off an argument is at a line, None if it is nothing like what it was in training."""
     alike = [call for call in evaluated.calls if trained.magnitude.is_like(call)]
@@ -164,6 +199,7 @@ def _compared(
         batches=trained.batches,
         times=max(above, below),
         above=above > below,
+        drawn_alike=drawn_alike,
         trained=(trained.magnitude.typical_median, trained.magnitude.typical_largest),
         evaluated=(alike[0].typical_median, alike[0].typical_largest),
     )

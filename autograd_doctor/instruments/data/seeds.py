@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from autograd_doctor.events.data import SeedRepeated
@@ -17,6 +17,8 @@ from autograd_doctor.signals.seeds import Generator, Seeding
 
 _MOST_LINES = 100
 """That set seeds: programs have a few."""
+_MOST_SEEDS = 20
+"""Of one line that are remembered."""
 _FIRST_TOLD = 4
 """Steps in a row; from there on it is told whenever their number has doubled, and at the end."""
 
@@ -43,6 +45,30 @@ class _Line:
     told: int = 0
 
 
+@dataclass(slots=True)
+class _Caller:
+    """How often a line, called by another one, set each seed, and those that it has set since the latest step."""
+
+    times: Counter[str] = field(default_factory=Counter)
+    step: int = -1
+    between: set[str] = field(default_factory=set)
+    most_between: int = 0
+
+    def give(self, seed: str, step: int) -> None:
+        if len(self.times) < _MOST_SEEDS or seed in self.times:
+            self.times[seed] += 1
+        if step != self.step:
+            self.step, self.between = step, set()
+        if len(self.between) < _MOST_SEEDS:
+            self.between.add(seed)
+        self.most_between = max(self.most_between, len(self.between))
+
+    def others(self, seed: str) -> int:
+        """Of other seeds than this: how often it set one of them, or how many with no step in between."""
+        again = max((times for each, times in self.times.items() if each != seed), default=0)
+        return max(again, self.most_between - (seed in self.times))
+
+
 class Seeds(Instrument):
     """Compares states of a generator at the ends of steps, from the second step on in which a line has seeded it.
 
@@ -56,15 +82,14 @@ class Seeds(Instrument):
         super().__init__(site)
         self._course = course
         self._lines: dict[tuple[Generator, tuple[Place, ...]], _Line] = {}
-        self._times: Counter[tuple[Generator, tuple[Place, ...], str]] = Counter()
-        """How often a line, called by another one, set each seed."""
+        self._callers: dict[tuple[Generator, tuple[Place, ...]], _Caller] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.seeds.given, self._given)
 
     def finish(self) -> None:
         for line in self._lines.values():
-            if line.steps >= _FIRST_TOLD and line.told < line.steps:
+            if line.steps >= _FIRST_TOLD and (line.told < line.steps or self._set_elsewhere(line)):
                 self._tell(line)
 
     def _given(self, call: Seeding) -> None:
@@ -73,8 +98,8 @@ class Seeds(Instrument):
         line = self._lines.get((call.generator, where))
         if call.seed is None or (line is None and len(self._lines) == _MOST_LINES):
             return
-        if len(self._times) < _MOST_LINES or (call.generator, where, seed) in self._times:
-            self._times[call.generator, where, seed] += 1
+        if len(self._callers) < _MOST_LINES or (call.generator, where) in self._callers:
+            self._callers.setdefault((call.generator, where), _Caller()).give(seed, step)
         if line is None or line.seed != seed or step > line.step + 1:
             line = _Line(call.generator, where, seed, step, step)
             self._lines[call.generator, where] = line
@@ -119,12 +144,9 @@ class Seeds(Instrument):
     def _set_elsewhere(self, line: _Line) -> int:
         return max(
             (
-                times
-                for (generator, places, seed), times in self._times.items()
-                if generator == line.generator
-                and places[-1:] == line.places[-1:]
-                and places[0] != line.places[0]
-                and seed != line.seed
+                caller.others(line.seed)
+                for (generator, places), caller in self._callers.items()
+                if generator == line.generator and places[-1:] == line.places[-1:] and places[0] != line.places[0]
             ),
             default=0,
         )

@@ -18,27 +18,31 @@ import torch
 from torch import nn
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.losses import LayersChained, LayerUsedOtherwise
+from autograd_doctor.events.losses import LayersChained, LayersMerged, LayerUsedOtherwise
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
+from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import ADDITIONS, CONVOLUTIONS, DROPOUTS
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.subclasses import is_leaf, is_parameter, version_of
+from autograd_doctor.reading.subclasses import is_leaf, is_parameter, storage_address, version_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.modules import ModuleCall
+from autograd_doctor.signals.operations import Operation
 
 _PRODUCTS = frozenset({"matmul", "__matmul__", "mm"})
 _LAYERS = frozenset({"linear", *CONVOLUTIONS, *_PRODUCTS})
+_MERGES = frozenset({"einsum", "tensordot", "chain_matmul", "multi_dot", "linalg_multi_dot", *CONVOLUTIONS, *_PRODUCTS})
+"""By which the weights of layers in a row are made those of one."""
 _TURNS = frozenset({"transpose", "permute", "t", "T", "mT", "movedim", "moveaxis", "swapaxes", "swapdims"})
 _PASSES = DROPOUTS | _TURNS | {
     "bfloat16", "clone", "contiguous", "cpu", "cuda", "double", "flatten", "float", "half", "reshape", "reshape_as",
@@ -87,13 +91,14 @@ class _Flow(NamedTuple):
 class LayerPairs(Instrument):
     """States, after each step that is looked at closely, which layers took in what another one had made."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (LayersChained, LayerUsedOtherwise)
+    emits: ClassVar[tuple[type[Event], ...]] = (LayersChained, LayersMerged, LayerUsedOtherwise)
 
     def __init__(
         self,
         site: Site,
         course: Course,
         detail: Detail,
+        parameters: Parameters,
         tensors: Tensors,
         lineage: Lineage,
         module_calls: ModuleCalls,
@@ -103,6 +108,7 @@ class LayerPairs(Instrument):
         self._module_calls = module_calls
         self._course = course
         self._detail = detail
+        self._parameters = parameters
         self._tensors = tensors
         self._lineage = lineage
         self._calls: list[_Call] = []
@@ -111,9 +117,14 @@ class LayerPairs(Instrument):
         self._told: set[tuple[int, int]] = set()
         self._firsts: set[int] = set()
         self._otherwise: set[int] = set()
+        self._merged: set[frozenset[int]] = set()
+        self._addresses: dict[int, int] = {}
+        """The weights of layers of pairs, by their storages; `_addresses_of`: so many pairs."""
+        self._addresses_of = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
+        self.listen(signals.operations.ended, self._multiplied, attention=Attention.FULL, names=_MERGES)
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(signals.modules.ended, self._module_ended, attention=Attention.CLOSE)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
@@ -195,6 +206,21 @@ class LayerPairs(Instrument):
             of_data=made is None or not made.values,
             is_product=name in _PRODUCTS,
         )
+
+    def _multiplied(self, operation: Operation) -> None:
+        """Whether a product without a graph takes in the weights of a pair as they are, or views of them."""
+        result = operation.result
+        if not self._told or len(operation.inputs) < 2 or not isinstance(result, torch.Tensor) or has_graph(result):
+            return
+        if self._addresses_of != len(self._told):
+            self._addresses_of = len(self._told)
+            layers = {number for pair in self._told for number in pair}
+            living = ((storage_address(each), number) for number, each in self._parameters.living() if number in layers)
+            self._addresses = {address: number for address, number in living if address}
+        weights = frozenset(self._addresses.get(storage_address(each), -1) for each in operation.inputs) - {-1}
+        if weights not in self._merged and any(weights.issuperset(pair) for pair in self._told):
+            self._merged.add(weights)
+            self.emit(LayersMerged(step=self._course.steps, parameters=sorted(weights)))
 
     # -------------------------------------------------------------------------------------------------------- telling
 

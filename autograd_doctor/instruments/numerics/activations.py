@@ -18,13 +18,16 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.operations import ADDING, DIFFERENCES
 from autograd_doctor.reading.layers import before_layers
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.squashing import (
     RECTIFIERS,
     SQUASHERS,
     active_units,
+    certain_rows,
     flatness,
     is_sharpened,
     weights_before,
@@ -41,6 +44,9 @@ _FLAT_SHARE = 0.5
 """A function of which less is flat is not followed any further."""
 _MOST_LOOKS = 20
 """Steps in which one is followed at most: what is flat in all of them is so for long."""
+_MOST_FIXED = 2**20
+"""Numbers of a term that nothing learns, to see what it does alone."""
+_MASKS = frozenset({"masked_fill", "masked_fill_", "where"})
 _MOST_PLACES = 1000
 """Activations to follow: more than the deepest models have."""
 
@@ -114,10 +120,13 @@ class Activations(Instrument):
         self._backward_runs = backward_runs
         self._rectifiers: dict[Key, _Rectifier] = {}
         self._squashers: dict[Key, _Squasher] = {}
+        self._decided: IdentityTable[torch.Tensor] = IdentityTable()
+        """Of scores with a fixed term, whether that alone decides most rows of a softmax; left on its device."""
         self._looked = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded, names=RECTIFIERS | SQUASHERS)
+        self.listen(self._lineage.recorded, self._summed, names=ADDING | _MASKS)
         self.listen(self._backward_runs.gradients_seen, self._gradients_seen)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
@@ -167,6 +176,21 @@ class Activations(Instrument):
 
     # ----------------------------------------------------------------------------------------------------- squashers
 
+    def _summed(self, recorded: Recorded) -> None:
+        """Scores that learn, and a fixed term beside them, as of positions: whether that alone saturates a softmax."""
+        output, inputs = recorded.output, recorded.inputs
+        known = next((self._decided.get(each) for each in inputs if each in self._decided), None)
+        if known is not None:
+            self._decided.put(output, known)
+        fixed = [each for each in inputs if not each.requires_grad]
+        if known is not None or recorded.name in _MASKS or len(fixed) != 1 or len(inputs) != 2 or not has_graph(output):
+            return
+        term, negated = fixed[0], recorded.name in DIFFERENCES and inputs[1] is fixed[0]
+        is_matrix = term.dim() > 1 and term.is_floating_point() and 0 < term.numel() <= _MOST_FIXED
+        if is_matrix and term.shape[-1] == output.shape[-1] > 1 and readable(term):
+            share = certain_rows((-term if negated else term).softmax(-1), -1).float().mean()
+            self._decided.put(output, share > _FLAT_SHARE)
+
     def _squashed(self, recorded: Recorded) -> None:
         key, _ = self._key(recorded.output.grad_fn, recorded.made)
         known = self._squashers.get(key)
@@ -181,6 +205,9 @@ class Activations(Instrument):
             return
         counts = flatness(key[1], recorded.output)
         if counts is not None:
+            decided = self._decided.get(given) if key[1] == "softmax" else None
+            if decided is not None:
+                counts[0] *= ~decided
             known.counts.append(counts)
             known.ranges.append(torch.stack(torch.aminmax(given.detach().float())))
 

@@ -6,9 +6,10 @@ import sys
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.utils.checkpoint
@@ -40,7 +41,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import dispatches, node_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.without_running import attributes
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.signal import Signal
@@ -83,16 +84,20 @@ class RootCall:
     step: int
     new: bool
     ran: dict[int, tuple[nn.Module, bool, Versions]] = field(default_factory=dict)
+    behind: set[int] = field(default_factory=set)
+    """Those of `ran`, by their identity, that were given what learns."""
     began: float = field(default_factory=CLOCK.thread_time)
 
     @property
     def module(self) -> nn.Module:
         return self.call.module
 
-    def note(self, module: nn.Module) -> None:
+    def note(self, module: nn.Module, given: Sequence[Any] = ()) -> None:
         """A module whose forward may depend on its mode is about to run inside."""
         if self.new and id(module) not in self.ran:
             self.ran[id(module)] = (module, module.training, statistics_versions(module))
+            if any(is_a(each, torch.Tensor) and each.requires_grad for each in given[:1]):
+                self.behind.add(id(module))
 
     def moved(self) -> list[nn.Module]:
         """Normalisations whose running statistics the call has changed."""
@@ -206,10 +211,10 @@ class ModuleCalls(Instrument):
         if entry is None or entry[0]() is not call.module:
             parent = running.calls[-2].module if len(running.calls) > 1 else None
             with self._guard.looking():
-                self._met_inside(root, call.module, parent)
+                self._met_inside(root, call, parent)
         elif entry[1]:
             with self._guard.looking():
-                root.note(call.module)
+                root.note(call.module, call.args)
 
     def _ended(self, call: ModuleCall) -> None:
         running = self._running
@@ -295,7 +300,7 @@ class ModuleCalls(Instrument):
             self._writes.begin(module, number, trains=module.training and call.grad_enabled)
             self._functional_modes.begin(number, module.training, self._innermost, self._met_by_function)
         if self._may_depend(module):
-            root.note(module)
+            root.note(module, call.args)
         return root
 
     def _one_of(self, module: nn.Module, number: int, where: Place | None) -> int | type[nn.Module]:
@@ -353,11 +358,12 @@ class ModuleCalls(Instrument):
         for _, inner in modules_in(module):
             self._known[id(inner)] = (weakref.ref(inner), self._may_depend(inner))
 
-    def _met_inside(self, root: RootCall, module: nn.Module, parent: nn.Module | None) -> None:
+    def _met_inside(self, root: RootCall, call: ModuleCall, parent: nn.Module | None) -> None:
         """First sight of a module that its root did not hold when the root was first called."""
+        module = call.module
         self._know(module)
         if self._may_depend(module):
-            root.note(module)
+            root.note(module, call.args)
         if next(parameters_in(module), None) is not None:
             self._register.met_inside(root.module, module, parent)
 
@@ -389,6 +395,9 @@ class ModuleCalls(Instrument):
                 in_train=self._register.names(root.module, in_train),
                 statistics_moved=self._register.names(root.module, moved),
                 rewritten_norms=self._register.names(root.module, self._norm_values.changed(moved)),
+                new_norms=self._register.names(
+                    root.module, [norm for norm in self._norm_values.new(moved) if id(norm) in root.behind]
+                ),
                 unreached=0 if conditions.training else self._unreached(root.module, in_train),
                 builds_graph=builds_graph,
                 mode_set_at=self._train_modes.set_at(odd),

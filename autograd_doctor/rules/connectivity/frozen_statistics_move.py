@@ -76,13 +76,21 @@ def _finding(trace: Trace, seen: ModuleSeen, frozen: dict[str, set[int]], passes
     steps = len({event.step for event in passes})
     certain = all(event.grad_enabled for event in passes)
     whole = set(seen.parameters) <= trace.frozen - trace.connected
+    are_new = all(frozen.keys() & set(event.statistics_moved) <= set(event.new_norms) for event in passes)
     return RULE.finding(
         f"the parameters of {shown} in `{trace.module_name(seen.module)}` are frozen, and the running "
         f"statistics moved in {steps} training steps",
         subject=names[0],
         location=passes[0].location,
         help="call `eval()` on the frozen part after `train()` on the model",
-        confidence="medium" if whole or not certain else "high",
+        severity="info" if are_new else None,
+        confidence="low" if are_new else "medium" if whole or not certain else "high",
+        notes=(
+            "they began with a scale of one, a shift of zero and no statistics, behind layers that learn: if they are "
+            "to normalise and no more, as with `affine=False`, it is right",
+        )
+        if are_new
+        else (),
         evidence={"statistics_moved": names[:20], "number_of_normalisations": len(names), "steps": steps},
         related=_switched(trace, seen, passes[0]),
         step_first=passes[0].step + 1,
@@ -230,7 +238,8 @@ RULE = Rule(
     "data, and the result in eval mode drifts away from what was loaded.",
     fix="Put the frozen part in eval mode, after each `train()` of the whole model.",
     fine="Statistics adapted on purpose outside of training steps, teachers that are updated by hand or follow what is "
-    "trained, as momentum encoders do, and batch-norm without running statistics.",
+    "trained, as momentum encoders do, and batch-norm without running statistics. Those that were frozen as they are "
+    "built, behind layers that learn, may be there to normalise and no more: an `info`.",
     needs=(
         ForwardRan,
         ModeSet,

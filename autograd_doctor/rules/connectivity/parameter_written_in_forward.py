@@ -24,7 +24,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             by_place.setdefault((event.module, event.written_at), []).append(event)
     for passes in by_place.values():
         if len({event.step for event in passes}) >= tunables["minimum_steps"]:
-            yield _finding(trace, passes, learned)
+            yield _finding(trace, passes, learned, restarts=_are_restarts(trace, passes, learned))
 
 
 def _taken_back(trace: Trace) -> set[int]:
@@ -35,7 +35,19 @@ def _taken_back(trace: Trace) -> set[int]:
     return kept - {p for event in events for p in event.left}
 
 
-def _finding(trace: Trace, passes: list[ForwardRan], learned: frozenset[int]) -> Finding:
+def _are_restarts(trace: Trace, passes: list[ForwardRan], learned: frozenset[int]) -> bool:
+    """Whether only few forwards write, and to a part of the rows each time, as where idle ones begin anew."""
+    events = trace.of(WritesTakenBack)
+    parts = {p for event in events for p in event.parts} - {
+        p for event in events for p in {*event.left} - {*event.parts}
+    }
+    written = {p for event in passes for p in event.written_parameters} & learned
+    ran = {event.step for event in trace.of(ForwardRan) if event.module == passes[0].module and event.training}
+    seldom = 2 * len({event.step for event in passes}) < len(ran)
+    return seldom and written <= parts
+
+
+def _finding(trace: Trace, passes: list[ForwardRan], learned: frozenset[int], *, restarts: bool) -> Finding:
     """Certain where the same values come back after each step; a projection of what was learned only looks alike."""
     undone = sorted(learned & {p for event in passes for p in event.undone_parameters})
     written = sorted(learned & {p for event in passes for p in event.written_parameters})
@@ -47,13 +59,16 @@ def _finding(trace: Trace, passes: list[ForwardRan], learned: frozenset[int]) ->
         subject=trace.parameter_name((undone or written)[0]),
         location=first.written_at or first.location,
         help="set initial values once, in `__init__`; compute what depends on the parameter into a new tensor",
-        severity=None if undone else "warning",
+        severity=None if undone else "info" if restarts else "warning",
         confidence="high" if undone else "low",
         evidence={
             "written": [trace.parameter_name(parameter) for parameter in written[:20]],
             "undone": [trace.parameter_name(parameter) for parameter in undone[:20]],
             "steps": steps,
         },
+        notes=("it does so seldom, and to some rows each time: if these are idle ones that begin anew, it is right",)
+        if restarts and not undone
+        else (),
         related=(Related("in this forward pass", first.location),)
         if first.location and first.written_at and first.location != first.written_at
         else (),
@@ -175,7 +190,8 @@ RULE = Rule(
     "constraints applied after the step, copies that follow an average; and values that are back before the optimizer "
     "steps, as in BinaryConnect, where a forward works with the signs of its weights; and scales "
     "that follow statistics at first, and have a gradient only after that. Where what was written does not come back "
-    "bit for bit (a projection in `forward`) it is a warning.",
+    "bit for bit (a projection in `forward`) it is a warning, and an `info` where few forwards write, and to a part of "
+    "the rows each time, as where codes that fell idle are begun anew.",
     needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped, WritesTakenBack),
     examine=examine,
     bad=(bad,),

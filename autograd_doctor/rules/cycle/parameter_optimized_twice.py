@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 from autograd_doctor.events.cycle import GradientsIgnored
-from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -27,7 +27,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         shared = trace.optimizer_parameters[one] & trace.optimizer_parameters[other]
         twice = _same_backwards(steps[one], steps[other], shared)
         if len(twice) >= repeats:
-            yield _in_two(trace, one, other, twice, shared)
+            mixed = _are_mixed(trace, one, other, steps[other], twice)
+            yield _in_two(trace, one, other, twice, shared, mixed=mixed)
         elif shared and _take_turns(trace, one, other, shared):
             yield _alternating(trace, one, other, steps[other], shared)
 
@@ -49,11 +50,29 @@ def _take_turns(trace: Trace, one: int, other: int, shared: frozenset[int]) -> b
     return sum(before != after for before, after in pairwise(order)) > 2
 
 
+def _are_mixed(trace: Trace, one: int, other: int, others: Steps, twice: Steps) -> bool:
+    """Whether a function of its own, beside that of the backward, steps two kinds of optimizers that hold the very same
+    parameters, as where their moves are mixed on purpose: an oversight shares a part, gives the same twice, or was left
+    in the loop.
+
+    Of some steps only that of the one was recorded.
+    """
+    kinds = trace.optimizers[one].kind, trace.optimizers[other].kind
+    is_same = trace.optimizer_parameters[one] == trace.optimizer_parameters[other]
+    stepping = {_function(step) for step in trace.steps if step.optimizer in (one, other)}
+    is_own = len(stepping) == 1 and stepping.isdisjoint(map(_function, trace.of(BackwardRan)))
+    return kinds[0] != kinds[1] and is_same and is_own and 2 * len(twice) >= len(others)
+
+
+def _function(event: OptimizerStepped | BackwardRan) -> tuple[str, str]:
+    return (event.location.path, event.location.function) if event.location is not None else ("", "")
+
+
 def _moved_parameters(trace: Trace, step: OptimizerStepped, shared: frozenset[int]) -> list[int]:
     return sorted({parameter for parameter, _ in _used(step, shared)}) or sorted(shared)
 
 
-def _in_two(trace: Trace, one: int, other: int, twice: Steps, shared: frozenset[int]) -> Finding:
+def _in_two(trace: Trace, one: int, other: int, twice: Steps, shared: frozenset[int], *, mixed: bool) -> Finding:
     parameters = _moved_parameters(trace, twice[0], shared)
     total = sum(step.optimizer == other for step in trace.steps)
     return RULE.finding(
@@ -61,6 +80,11 @@ def _in_two(trace: Trace, one: int, other: int, twice: Steps, shared: frozenset[
         f"{trace.parameter_names(parameters)} on the same gradients, in {share(len(twice), total)}",
         subject=trace.parameter_name(parameters[0]),
         location=trace.optimizers[other].location,
+        severity="info" if mixed else None,
+        confidence="low" if mixed else "high",
+        notes=("one function steps both, over the same parameters: if it is there to mix their moves, it is right",)
+        if mixed
+        else (),
         help="leave the shared parameters out of one of the two optimizers",
         evidence={"parameters": len(parameters), "steps": len(twice)},
         related=related(
@@ -198,9 +222,10 @@ RULE = Rule(
     fine=(
         "Optimizers that take turns over shared parameters, each after a backward of its own, are reported once as "
         "information. An optimizer that takes over from another one is not reported, nor one that the program has "
-        "written and that looks at no gradient, as a proximal step."
+        "written and that looks at no gradient, as a proximal step. Where a function of its own steps two of "
+        "different kinds over the very same parameters, it may be there to mix their moves: an `info`."
     ),
-    needs=(GradientsIgnored, OptimizerBuilt, OptimizerStepped, ParametersAdded),
+    needs=(BackwardRan, GradientsIgnored, OptimizerBuilt, OptimizerStepped, ParametersAdded),
     examine=examine,
     bad=(bad, bad_tied_weights_listed_twice, bad_taking_turns),
     good=(good,),

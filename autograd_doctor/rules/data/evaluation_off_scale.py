@@ -31,7 +31,14 @@ def _finding(trace: Trace, event: EvaluationOffScale) -> Finding:
         f"and {trained_largest:.3g}",
         subject=name,
         location=event.location,
-        confidence="medium",
+        severity="info" if event.drawn_alike else None,
+        confidence="low" if event.drawn_alike else "medium",
+        notes=(
+            "both are drawn by the same lines, which are asked for other numbers here: if the question is how far the "
+            "model goes on beyond what it has seen, it is right",
+        )
+        if event.drawn_alike
+        else (),
         help="prepare data for evaluation as those for training: divide by the same number, or scale by the same mean "
         "and deviation",
         evidence={
@@ -186,12 +193,15 @@ RULE = Rule(
     title="the data of an evaluation are of another scale than those of training",
     observes="The absolute values of each floating point tensor that a module is given, column by column where it is a "
     "table: all that a line evaluates it on has medians ten times as large as the largest values of training, or the "
-    "largest values of the evaluation are less than a tenth of the medians of training, in a quarter of the columns.",
+    "largest values of the evaluation are less than a tenth of the medians of training, in a quarter of the columns. "
+    "And the lines by which both were made.",
     why="A model says nothing useful about numbers that are far from all that it has learned from, as are those that "
     "were not divided or standardised like the data of training, or were twice.",
     fix="Put what prepares the data into one place that training and evaluation share.",
     fine="Evaluations that go some way beyond the range of training, columns of zeros, whole numbers, what a model is "
-    "given of its own results, and a cohort that is unlike the others, where each in its turn is evaluated here.",
+    "given of its own results, and a cohort that is unlike the others, where each in its turn is evaluated here. Where "
+    "the lines that draw the data of training are asked for larger or smaller numbers, these are prepared as those "
+    "are, and the model may be meant to be tried beyond them: an `info`.",
     needs=(EvaluationOffScale, ModuleSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,

@@ -30,7 +30,14 @@ def _finding(trace: Trace, event: ScaledByItself) -> Finding:
         "the statistics of these very samples, not by those of the training data",
         subject=name,
         location=event.location,
-        confidence="medium",
+        severity="info" if event.other_units else None,
+        confidence="low" if event.other_units else "medium",
+        notes=(
+            "mean and deviation of the training data are nothing like those that were taken out of these: if they come "
+            "from another source, as an instrument with units of its own, it is right",
+        )
+        if event.other_units
+        else (),
         help="compute mean and deviation of the training data once, and scale all data by these: "
         "`scaler.fit_transform(train)`, then `scaler.transform(test)`",
         evidence={"samples": event.samples, "fields": event.fields, "mean": event.mean, "trained": event.trained},
@@ -141,12 +148,15 @@ RULE = Rule(
     title="the data of an evaluation are scaled by their own statistics",
     observes="Mean and standard deviation of all that a model is given in an evaluation, channel by channel, feature "
     "by feature and altogether: they are 0 and 1 to the last digits, as are those of all that it is trained on, though "
-    "no part of either is so, and they have no sample in common.",
+    "no part of either is so, and they have no sample in common. And, where torch has computed it, by what both were "
+    "scaled.",
     why="The same measurement means another number to the model than in training, so that what it has learned does not "
     "fit; and as the scale is that of the whole set, it is not known when a single sample is to be predicted.",
     fix="Keep mean and deviation of the training data, and scale all other data by them.",
     fine="Data scaled by the statistics of the training data, evaluations on training data, and inputs that are scaled "
-    "batch by batch, sample by sample or series by series, in training as in evaluation.",
+    "batch by batch, sample by sample or series by series, in training as in evaluation. Where what was taken out of "
+    "the two sets is so unlike that the scale of the one would not do for the other, they may come from sources with "
+    "units of their own: an `info`.",
     needs=(ScaledByItself, ModuleSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,

@@ -12,7 +12,8 @@ from autograd_doctor.views.losses import elsewhere
 from autograd_doctor.wording import plural
 
 _AGAIN = 2
-"""Times that another line gives a function another seed, so that seeds are what it is called with."""
+"""Times that another line gives a function another seed, or seeds between two steps, so that they are what it is called
+with."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -54,8 +55,8 @@ def _finding(events: list[SeedRepeated]) -> Finding:
     """Of several generators that a function seeds, torch's is the one to name.
 
     A function that sets several seeds, or is called from elsewhere as well, is there to set seeds: what is wrong is to
-    call it there. One that is given a seed of its own by another line, again and again, may draw the same for each of
-    its callers on purpose, as the scenarios on which all candidates are compared.
+    call it there. One that is given a seed of its own by another line, again and again, or several with no step in
+    between, may draw the same for each of its callers on purpose, as scenarios on which all candidates are compared.
     """
     event = max(events, key=lambda each: (each.generator == "torch", each.repeated))
     generators = " and ".join(sorted({each.generator for each in events}, key=lambda name: name != event.generator))
@@ -71,8 +72,8 @@ def _finding(events: list[SeedRepeated]) -> Finding:
         severity="info" if is_given else None,
         confidence="low" if is_given else "high",
         notes=(
-            "another line has this function set another seed, again and again: if each is to draw the same scenarios "
-            "every time, it is right",
+            "another line has this function set other seeds, again and again: if each seed stands for scenarios of its "
+            "own, and all steps are to be compared on the same ones, it is right",
         )
         if is_given
         else (),
@@ -322,7 +323,8 @@ RULE = Rule(
     "step, another seed in each epoch, another seed in each step, a generator that is put back afterwards, orders and "
     "subsets that are fixed by a seed, steps that draw nothing, and closures which an optimizer calls several times in "
     "a step: what it compares there must differ in the weights alone. Where another line "
-    "has the same function set another seed, again and again, the scenarios may be meant to be the same: an `info`.",
+    "has the same function set another seed, again and again, or several with no step in between, the scenarios may be "
+    "meant to be the same: an `info`.",
     folds=("AD701",),
     needs=(DrawsRepeated, SeedRepeated, SeedReturned),
     examine=examine,

@@ -178,11 +178,12 @@ RULE = Rule(
     severity="error",
     title="a checkpointed segment gives a different result when it is recomputed",
     observes="The results of the operations in a checkpointed segment, in the forward pass and in the recomputation; "
-    "the running statistics of batch norms in both.",
+    "the running statistics of batch norms in both, and their momentum.",
     why="The loss comes from the first pass, the gradient from the second: if they differ, the gradient is not that "
     "of the loss. PyTorch compares only shapes and dtypes of the two.",
     fix="Make the segment deterministic.",
-    fine="Dropout with the RNG state preserved, which is the default.",
+    fine="Dropout with the RNG state preserved, which is the default. Batch norms whose momentum makes one update of "
+    "two: `1 - (1 - 0.1) ** 0.5`, or None, with which every batch counts alike.",
     needs=(CheckpointRan, ParameterSeen, ProgramRaised),
     examine=examine,
     bad=(bad, bad_state_in_the_segment, bad_batch_norm),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events.losses import LayersChained, LayerUsedOtherwise
+from autograd_doctor.events.losses import LayersChained, LayersMerged, LayerUsedOtherwise
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Location, Related
@@ -21,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     pairs = [event for event in chained if _is_one_layer(event) and (event.first_at, event.second_at) not in low_rank]
     pairs = [event for event in pairs if {event.first, event.second} <= trace.learning]
     for chain in _chains([event for event in pairs if not event.depthwise]):
-        if not _is_a_product(trace, chain):
+        if not _is_a_product(trace, chain) and not _is_merged(trace, chain):
             yield _finding(trace, chain)
     for event in pairs:
         if event.depthwise:
@@ -45,6 +45,11 @@ def _is_a_product(trace: Trace, chain: Sequence[LayersChained]) -> bool:
     layers = {number for each in chain for number in (each.first, each.second)}
     taught = [set(ran.reached) for ran in trace.of(BackwardRan) if not layers.isdisjoint(ran.reached)]
     return bool(taught) and all(each == layers for each in taught)
+
+
+def _is_merged(trace: Trace, chain: Sequence[LayersChained]) -> bool:
+    """Whether the program makes one layer of two of these, as of a linear one that is trained as several."""
+    return any({each.first, each.second} <= set(event.parameters) for event in trace.of(LayersMerged) for each in chain)
 
 
 def _is_low_rank(event: LayersChained) -> bool:
@@ -265,8 +270,10 @@ RULE = Rule(
     fix="Put an activation between them.",
     fine="Factorisations of low rank such as LoRA and autoencoders, convolutions along one axis after the other, "
     "embeddings that something else uses as well, features that one model, or part of it, hands on, and products of "
-    "matrices: weights without biases that are all that a loss teaches. Depthwise convolutions are told of as `info`.",
-    needs=(BackwardRan, LayersChained, LayerUsedOtherwise, ParameterSeen),
+    "matrices: weights without biases that are all that a loss teaches. Layers whose weights the program was seen to "
+    "multiply by one another, as it makes one layer of several when they have learned. Depthwise convolutions are told "
+    "of as `info`.",
+    needs=(BackwardRan, LayersChained, LayersMerged, LayerUsedOtherwise, ParameterSeen),
     examine=examine,
     bad=(bad, bad_sequential, bad_result_dropped),
     good=(good, good_low_rank, good_branches_of_any_rank),

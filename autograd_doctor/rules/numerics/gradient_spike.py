@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.magnitudes import gradient_totals, tamed
+from autograd_doctor.views.rates import tried_rates
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         highest, *others = sorted(steps, key=lambda each: each.total, reverse=True)
         ordinary = median(each.total for each in others)
         # The first steps of a training differ from all later ones.
-        if highest.step >= tunables["first"] and highest.total > tunables["factor"] * others[0].total and ordinary:
+        is_spike = highest.step >= tunables["first"] and highest.total > tunables["factor"] * others[0].total
+        if is_spike and ordinary and not tried_rates(trace, highest.step + 1):
             yield _finding(trace, optimizer, highest, ordinary)
 
 
@@ -128,8 +131,9 @@ RULE = Rule(
     why="One odd batch, with a wrong label or a value on another scale, moves the weights as far as dozens of "
     "ordinary batches.",
     fix="Check that batch; clip gradients.",
-    fine="The first steps of a training, and spikes that are clipped.",
-    needs=(OptimizerStepped, GradientMeasured, BackwardRan, GradientsClipped, LossesFollowed),
+    fine="The first steps of a training, spikes that are clipped, and tests of learning rates, which rise with each "
+    "step before the weights are put back.",
+    needs=(OptimizerStepped, GradientMeasured, BackwardRan, GradientsClipped, LossesFollowed, WeightsLoaded),
     examine=examine,
     bad=(bad,),
     good=(good, good_clipped),

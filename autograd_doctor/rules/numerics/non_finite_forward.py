@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import GrownWithin, LossesFollowed, NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.steps import BackwardRan, NonFiniteGradient, OptimizerStepped
@@ -16,7 +17,7 @@ from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.births import IMPORTS, described_operands, kinds_of, origins, reason_and_help, rows
 from autograd_doctor.views.curves import Curve, curves
-from autograd_doctor.views.rates import known
+from autograd_doctor.views.rates import known, tried_rates
 from autograd_doctor.views.scaling import scaled_too_far
 from autograd_doctor.wording import plural
 
@@ -30,6 +31,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for born in trace.of(NonFiniteProduced):
         hidden = born.reached == "gradient" and spoiled == born.step
         elsewhere = born.low_precision or born.operation in IMPORTS or scaled_too_far(trace, born)
+        elsewhere = elsewhere or (born.reached == "read" and tried_rates(trace, born.step))
         if not elsewhere and not hidden and (spoiled is None or born.step <= spoiled):
             yield _finding(trace, born)
             return
@@ -307,10 +309,11 @@ RULE = Rule(
     fix="Clamp the argument of the operation, or use PyTorch's numerically stable function for the whole expression.",
     fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss. "
     "Infinities that the program itself puts beside or in place of what it computed, as the outermost of its bounds, "
-    "and reads; not a single number that it computes from them, such as a loss.",
+    "and reads; not a single number that it computes from them, such as a loss. The loss that ends a test of learning "
+    "rates, which rose with each step, before the weights are put back.",
     needs=(
         *(NonFiniteProduced, NonFiniteInput, NonFiniteGradient, LossesFollowed),
-        *(BackwardRan, OptimizerBuilt, OptimizerStepped, ScalerUsed),
+        *(BackwardRan, OptimizerBuilt, OptimizerStepped, ScalerUsed, WeightsLoaded),
     ),
     examine=examine,
     bad=(bad, bad_division, bad_empty_softmax),

@@ -154,7 +154,8 @@ RULE = Rule(
     "length.",
     fine="Gates that start closed or open saturate at one side only; outputs that become certain late in training "
     "were not saturated from the start; an input that is scaled up by a single number right before, as by a small "
-    "temperature, is intended, be it a constant or learned.",
+    "temperature, is intended, be it a constant or learned; so are scores that a term which nothing learns, as one of "
+    "positions, decides alone.",
     needs=(SaturationMeasured,),
     examine=examine,
     bad=(bad, bad_attention),

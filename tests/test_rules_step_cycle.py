@@ -18,7 +18,6 @@ from autograd_doctor.events.cycle import (
     ParametersCompared,
     ScalerUsed,
     SchedulerStepped,
-    TargetRenewed,
     WeightsDrawnAnew,
 )
 from autograd_doctor.events.event import Event
@@ -873,17 +872,6 @@ def test_an_optimizer_for_each_number_in_the_loss_is_a_hint() -> None:
     (hint,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2, 4)])
     assert (hint.severity, hint.confidence) == ("info", "low")
     assert "from 1 to 2" in hint.notes[0]
-    (finding,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2)])
-    assert finding.severity == "warning"
-
-
-def test_an_optimizer_for_each_target_is_a_hint() -> None:
-    def renewed(*optimizers: int) -> list[Event]:
-        return [TargetRenewed(step=0, optimizer=each, location=line(BACKWARD), module=0) for each in optimizers]
-
-    (hint,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2, 4)])
-    assert (hint.severity, hint.confidence) == ("info", "low")
-    assert "without gradients" in hint.notes[0]
     (finding,) = judge(optimizer_recreated.RULE, [*rebuilt([9] * 6), *renewed(2)])
     assert finding.severity == "warning"
 

@@ -297,15 +297,3 @@ class FactorRenewed(Event, frozen=True):
     location: Location | None
     before: float
     after: float
-
-
-class TargetRenewed(Event, frozen=True):
-    """A model that a line calls without gradients, in several steps, has other weights under this optimizer than under
-    the one that the same line had built before, and kept them in all steps of each that were looked at.
-
-    location: of the call. module: the one that was called first.
-    """
-
-    optimizer: int
-    location: Location | None
-    module: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
-from autograd_doctor.events.cycle import FactorRenewed, StateRenewed, StateUnused, TargetRenewed, WeightsDrawnAnew
+from autograd_doctor.events.cycle import FactorRenewed, StateRenewed, StateUnused, WeightsDrawnAnew
 from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BackwardRan, BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
@@ -20,14 +20,11 @@ _TIMES = 2
 _ROUNDING = 1e-6
 """Relative to a loss in float32."""
 
-_Renewed = FactorRenewed | TargetRenewed
-
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lives = trace.steps_by_optimizer
     reported: set[Location | None] = set()
-    renewed: dict[int, _Renewed] = {event.optimizer: event for event in reversed(trace.of(TargetRenewed))}
-    renewed.update((event.optimizer, event) for event in reversed(trace.of(FactorRenewed)))
+    renewed = {event.optimizer: event for event in reversed(trace.of(FactorRenewed))}
     for builds in _rebuilt_in_place(trace):
         lost = [lives[build.optimizer] for build in builds[:-1]]
         often = len(lost) >= tunables["minimum_rebuilds"] and all(lost) and builds[0].location not in reported
@@ -159,8 +156,8 @@ def _one_pass_each(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
     return any(all(loaders.count(loader) == 1 for loaders in complete) for loader in shared)
 
 
-def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int], renewed: list[_Renewed]) -> Finding:
-    """A hint where, most times, the next one had a loss or targets of another make: it may be another problem."""
+def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int], renewed: list[FactorRenewed]) -> Finding:
+    """A hint where, most times, the next one had a loss of another make: it may be another problem each time."""
     first, again = builds[0], builds[1]
     parameters = [parameter for group in again.groups for parameter in group.parameters]
     longest = max(lives)
@@ -168,11 +165,11 @@ def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int], renew
     each = f"every {longest} steps" if min(lives) == longest > 1 else each
     name = again.name or again.kind
     is_other = bool(renewed) and 2 * len(renewed) >= len(builds) - 2
-    what, note = _made_otherwise(trace, renewed[0]) if is_other else ("", "")
+    note = f"a number in the loss went from {renewed[0].before:g} to {renewed[0].after:g}" if is_other else ""
     return RULE.finding(
         f"`{name}` ({again.kind}) was built {len(builds)} times over the same {plural(len(parameters), 'parameter')}, "
         f"{each}, and lost its state each time"
-        f"{f'; {len(renewed)} times, {what} changed with it' if is_other else ''}",
+        f"{f'; {len(renewed)} times, a number in the loss changed with it' if is_other else ''}",
         subject=name,
         location=again.location,
         severity="info" if is_other else None,
@@ -186,14 +183,6 @@ def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int], renew
         step_count=sum(lives),
         parameters=parameters,
     )
-
-
-def _made_otherwise(trace: Trace, renewed: _Renewed) -> tuple[str, str]:
-    """What changed with an optimizer, and how."""
-    if isinstance(renewed, FactorRenewed):
-        return "a number in the loss", f"a number in the loss went from {renewed.before:g} to {renewed.after:g}"
-    target = f"`{trace.module_name(renewed.module)}`, which is called without gradients,"
-    return "the weights of a target", f"{target} got other weights"
 
 
 def _drawn_anew(trace: Trace, events: list[WeightsDrawnAnew]) -> Finding:
@@ -430,8 +419,7 @@ RULE = Rule(
         "anew for it, as factors are that were merged, handing its state on to the next one, and plain gradient "
         "descent, which has no state to lose. Optimizers that go down by themselves within a step, by a closure that "
         "they call several times, where the next one begins higher up: with another problem, as of the next time "
-        "step or of a larger penalty. Where a number in the loss changes with each optimizer, or a "
-        "model that gives targets has other weights for each, it is an `info`. A "
+        "step or of a larger penalty. Where a number in the loss changes with each optimizer, it is an `info`. A "
         "state that was loaded beside an optimizer of another kind or with other settings, as for a stage that "
         "tunes. States that are no averages, as the gradient of the last step. Weights that are initialised together "
         "with the state of their optimizer, or as those of an inner loop; a part of a model may begin anew for other "
@@ -439,7 +427,7 @@ RULE = Rule(
     ),
     needs=(
         *(BackwardRan, BatchDrawn, FactorRenewed, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed),
-        *(StateUnused, TargetRenewed, WeightsDrawnAnew),
+        *(StateUnused, WeightsDrawnAnew),
     ),
     examine=examine,
     bad=(bad, bad_every_epoch, bad_after_its_state_was_loaded),

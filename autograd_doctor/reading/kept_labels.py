@@ -47,7 +47,7 @@ class Reassigned:
         self.steps = self.again = self.agreeing = self.of_others = 0
         self._owners: dict[int, int] = {}
         self._rows = self._twice = self._known = self._targets_known = 0
-        self._batches: tuple[list[int], frozenset[int]] | None = None
+        self._batches: tuple[Sequence[int], frozenset[int]] | None = None
         self._compared = self._positional = 0
         self._ties: list[float] = []
         self._fits: list[float] = []
@@ -110,11 +110,14 @@ class Reassigned:
         self._fits.append(deviation)
 
     def _look_at_order(self, samples: Sequence[int], labels: Sequence[int]) -> None:
-        """Labels that other samples have alike in the next batch number the rows of a batch, or the parts of it."""
-        before, self._batches = self._batches, (sorted(labels), frozenset(samples))
-        if before is not None and len(before[0]) == len(labels) and before[1] != self._batches[1]:
-            self._compared += 1
-            self._positional += before[0] == self._batches[0]
+        """Labels that other samples have alike in the next batch, or that are in one order at all times, number the
+        rows of a batch, or the parts of it."""
+        before, self._batches = self._batches, (labels, frozenset(samples))
+        if before is None or len(before[0]) != len(labels):
+            return
+        others_have_them = before[1] != self._batches[1] and sorted(before[0]) == sorted(labels)
+        self._compared += 1
+        self._positional += list(before[0]) == list(labels) or others_have_them
 
 
 def _together(deviations: Sequence[float]) -> float:

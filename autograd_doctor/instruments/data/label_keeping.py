@@ -32,7 +32,8 @@ from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph, leaf_of
-from autograd_doctor.reading.subclasses import node_of
+from autograd_doctor.reading.subclasses import is_leaf, node_of
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
@@ -46,6 +47,7 @@ _BEFORE, _AGAIN, _STEPS = 32, 24, 4
 keep theirs by chance once in four billion times."""
 _STEPS_ANEW = 6
 """Steps with samples that came again, none of which ever kept its target: by then something has been learned."""
+_NUMBERS = (bool, float, int, str)
 _MOST_NODES = 12
 """From a loss back to the parameters that its prediction is read off."""
 _SCALES = frozenset({"Mul", "Div"})
@@ -115,6 +117,7 @@ class LabelKeeping(Instrument):
         self._seen: dict[int, RowsSeen] = {}
         self._seen_in = -1
         self._given: list[list[int] | None] = []
+        """Numbers of the rows of all that modules were given since the last backward, None where they are not known."""
         self._options: list[Hashable] = []
         self._heads = Numbers()
         self._read: deque[_Read] = deque(maxlen=_MOST_READ)
@@ -201,9 +204,23 @@ class LabelKeeping(Instrument):
         if not call.grad_enabled or next(parameters_in(call.module), None) is None:  # a criterion takes in targets
             return
         self._begin_step()
-        given = (self._uploads.at_home(tensor) for tensor in began.given if not tensor.requires_grad)
-        self._given += [row_keys(tensor if tensor.dim() else tensor.reshape(1)) for tensor in given]
-        self._options += [each for each in (*call.args, *call.kwargs.values()) if type(each) in (bool, int, str)]
+        for tensor in began.given:
+            self._given_to_module(tensor)
+        for each in (*call.args, *call.kwargs.values()):
+            if type(each) in _NUMBERS:
+                self._options.append(each)
+            elif each is not None and not tensors_in([each]):
+                self._given.append(None)
+
+    def _given_to_module(self, tensor: torch.Tensor) -> None:
+        """What is computed from what other modules were given says nothing more than that; parameters do."""
+        if is_leaf(tensor) and tensor.requires_grad:
+            self._options.append(self._heads.number(tensor))
+        elif tensor.requires_grad:
+            self._given += [None] if _is_looked_up(node_of(tensor)) else []
+        else:
+            here = self._uploads.at_home(tensor)
+            self._given.append(row_keys(here if here.dim() else here.reshape(1)))
 
     def _samples(self, rows: int) -> list[int] | None:
         """A number for each row of all that modules were given since the last backward."""
@@ -362,6 +379,18 @@ def _is_weighed(node: Any, rows: int) -> bool:
     factors = (getattr(node, name, None) for name in ("_saved_self", "_saved_other"))
     tensors = (each for each in factors if isinstance(each, torch.Tensor) and not each.requires_grad)
     return any(each.dim() > 0 and each.numel() > 1 and len(each) == rows for each in tensors)
+
+
+def _is_looked_up(node: Any) -> bool:
+    """Whether rows of a parameter were chosen, as codes of samples are."""
+    for _ in range(_MOST_NODES):
+        before = [each for each, _ in node.next_functions if each is not None] if node is not None else []
+        if len(before) != 1:
+            return False
+        if leaf_of(before[0]) is not None:
+            return operation_of(node) in CHOICES | {"Embedding", "Select", "Slice"}
+        node = before[0]
+    return False
 
 
 def _leaf(node: Any) -> torch.Tensor | None:

@@ -149,3 +149,4 @@ def test_how_near_predictions_are_to_their_targets() -> None:
         assert abs(far) < 3
     assert fit(torch.zeros(64, 3), targets) is None, "all the same"
     assert fit(noise, targets) is None, "of another shape"
+    assert fit(noise.to(torch.complex64), noise) is None

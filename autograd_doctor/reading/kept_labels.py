@@ -224,6 +224,8 @@ def fit(predictions: torch.Tensor, targets: torch.Tensor) -> float | None:
     if any(is_remote(each) or not readable(each) or bytes_of(each) > _MOST_BYTES for each in (predictions, targets)):
         return None
     said, wanted = predictions.detach(), targets.detach()
+    if said.is_complex() or wanted.is_complex():
+        return None
     if said.numel() != wanted.numel() and (said.dim() < 2 or wanted.is_floating_point()):
         return None
     if said.numel() != wanted.numel():

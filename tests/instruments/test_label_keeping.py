@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -147,12 +148,51 @@ def told_more(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tenso
     return mse_loss((model(x) + nn.Linear(2, 1)(torch.randn(len(x), 2))).squeeze(1), y)
 
 
+class Told(nn.Module):
+    """Is given something else beside the inputs."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: torch.Tensor, more: object) -> torch.Tensor:
+        return self.model(x).squeeze(1)
+
+
+@cache
+def told_by(model: nn.Module) -> nn.Module:
+    return Told(model)
+
+
+def told_nothing(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return mse_loss(told_by(model)(x, None), y)
+
+
+def told_numbers(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return mse_loss(told_by(model)(x, torch.rand(len(x)).tolist()), y)
+
+
+def told_objects(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return mse_loss(told_by(model)(x, object()), y)
+
+
+def told_codes(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    weight = next(model.parameters())
+    return mse_loss(told_by(model)(x, weight[0, int(torch.randint(4, ()))]), y)
+
+
 def beside_its_own(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     said = model(x).squeeze(1)
     own = torch.from_numpy(np.asarray(x.sum(1)))
     return mse_loss(said, own) + mse_loss(said, y)
 
 
-@pytest.mark.parametrize("loss", [column_of, weighed, told_more, beside_its_own])
+@pytest.mark.parametrize(
+    "loss", [column_of, weighed, told_more, told_numbers, told_objects, told_codes, beside_its_own]
+)
 def test_targets_of_samples_that_are_asked_something(loss: Loss) -> None:
     assert reassigned(loss) == []
+
+
+def test_nothing_is_asked_of_samples_by_none() -> None:
+    assert len(reassigned(told_nothing)) == 1

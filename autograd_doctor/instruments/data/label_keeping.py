@@ -136,11 +136,12 @@ class LabelKeeping(Instrument):
         self.listen(signals.operations.ended, self._operation_ended, names=names, attention=Attention.FULL)
         self.listen(signals.operations.ended, self._data_read, names=FROM_DATA, attention=Attention.FULL)
 
-    def memory(self) -> dict[_Line, _Kept]:
-        return self._lines
+    def memory(self) -> tuple[dict[_Line, _Kept], Numbers]:
+        return self._lines, self._heads
 
-    def remember(self, memory: dict[_Line, _Kept]) -> None:
-        self._lines = memory
+    def remember(self, memory: tuple[dict[_Line, _Kept], Numbers]) -> None:
+        self._lines, heads = memory
+        self._heads.follow(heads)
 
     def finish(self) -> None:
         for (module, place, _), line in self._lines.items():
@@ -209,6 +210,8 @@ class LabelKeeping(Instrument):
         for each in (*call.args, *call.kwargs.values()):
             if type(each) in _NUMBERS:
                 self._options.append(each)
+            elif type(each) in (list, tuple) and all(type(value) in _NUMBERS for value in each):
+                self._given.append([hash(value) for value in each])
             elif each is not None and not tensors_in([each]):
                 self._given.append(None)
 

@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable
 
 import pytest
+import torch
 
-from autograd_doctor.reading.kept_labels import KeptLabels
+from autograd_doctor.reading.kept_labels import KeptLabels, fit
 
 SAMPLES, BATCH = 200, 20
 ENOUGH = {"before": 32, "again": 24, "steps": 4}
@@ -16,14 +17,19 @@ Labels = Callable[[int, int], int]
 """The label of a sample in an epoch."""
 
 
-def after(labels: Labels, epochs: int = 8) -> KeptLabels:
+def after(labels: Labels, epochs: int = 8, *, fits: float | None = None) -> KeptLabels:
+    """fits: how near predictions are to their targets."""
     kept, order = KeptLabels(), random.Random(0)
     step = 0
     for epoch in range(epochs):
         rows = order.sample(range(SAMPLES), SAMPLES)
         for start in range(0, SAMPLES, BATCH):
             batch = rows[start : start + BATCH]
-            kept.met(step, batch, [labels(epoch, row) for row in batch])
+            targets = [labels(epoch, row) for row in batch]
+            kept.met(step, batch, targets)
+            kept.anew.follow(batch, torch.tensor(targets, dtype=torch.float32))
+            if fits is not None:
+                kept.anew.fits(fits)
             step += 1
     return kept
 
@@ -83,3 +89,64 @@ def test_samples_that_never_come_again_tell_nothing() -> None:
         kept.met(step, range(step * 10, step * 10 + 10), [0, 1] * 5)
     assert (kept.before, kept.since) == (0, None)
     assert not kept.is_lost(before=0, again=0, steps=0)
+
+
+def is_anew(labels: Labels, fits: float | None = 0.0) -> bool:
+    kept = after(labels, fits=fits)
+    return kept.may_be_anew and kept.anew.is_found(chance=kept.chance, steps=6)
+
+
+@pytest.mark.parametrize("classes", [2, 5, SAMPLES])
+def test_labels_that_never_belonged_to_their_samples(classes: int) -> None:
+    assert is_anew(shuffled(classes, since=0))
+    assert not is_anew(shuffled(classes, since=0), fits=1.0), "predictions go with their targets"
+    assert not is_anew(shuffled(classes, since=0), fits=None), "nobody knows whether they do"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pytest.param(lambda epoch, row: row % 5, id="their own"),
+        pytest.param(shuffled(SAMPLES, since=3), id="lost later"),
+        pytest.param(shuffled(5, since=0, once=True), id="permuted once"),
+        pytest.param(lambda epoch, row: 1, id="one for all"),
+        pytest.param(lambda epoch, row: row + SAMPLES * epoch, id="new ones"),
+        pytest.param(lambda epoch, row: (row + epoch) % SAMPLES, id="of the next sample"),
+        pytest.param(lambda epoch, row: random.Random(10).sample(range(4), 4)[(row + epoch) % 4], id="new numbers"),
+        pytest.param(lambda epoch, row: shuffled(100, since=0)(epoch, row) + 100 * (row % 2), id="of the same class"),
+    ],
+)
+def test_labels_that_change_in_a_way_of_their_own(labels: Labels) -> None:
+    assert not is_anew(labels)
+
+
+def test_numbers_of_the_rows_of_a_batch_are_no_labels() -> None:
+    kept, order = KeptLabels(), random.Random(0)
+    for step in range(200):
+        kept.met(step, order.sample(range(SAMPLES), BATCH), random.Random(step).sample(range(BATCH), BATCH))
+        kept.anew.fits(0.0)
+    assert kept.anew.steps > 100
+    assert not kept.anew.is_found(chance=kept.chance, steps=6)
+
+
+def test_samples_that_come_twice_in_a_batch_with_two_labels_are_none() -> None:
+    kept, order = KeptLabels(), random.Random(0)
+    for step in range(200):
+        kept.met(step, order.choices(range(60), k=BATCH), order.choices(range(5), k=BATCH))
+        kept.anew.fits(0.0)
+    assert kept.anew.again > 1000
+    assert not kept.anew.is_found(chance=kept.chance, steps=6)
+
+
+def test_how_near_predictions_are_to_their_targets() -> None:
+    torch.manual_seed(0)
+    targets, labels = torch.randn(64, 3), torch.arange(64) % 4
+    scores, noise = torch.eye(4)[labels], torch.randn(64, 4)
+    for said, wanted in ((targets + torch.randn(64, 3), targets), (scores + noise, labels)):
+        assert (near := fit(said, wanted)) is not None
+        assert near > 4
+        assert (far := fit(said, wanted[torch.randperm(64)])) is not None
+        assert abs(far) < 3
+    assert fit(torch.zeros(64, 3), targets) is None, "all the same"
+    assert fit(noise, targets) is None, "of another shape"
+    assert fit(noise.to(torch.complex64), noise) is None

@@ -16,6 +16,7 @@ from autograd_doctor.events.data import (
     GivenRowsChanged,
     InputsAlike,
     InputScaleTurned,
+    LabelsLost,
     MaskedOut,
     RowsCompared,
     RowsNeverDrawn,
@@ -25,6 +26,7 @@ from autograd_doctor.events.data import (
     StateLoaded,
     StatisticsLeft,
     StoredDataChanged,
+    TargetsReassigned,
 )
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.numerics import LossesFollowed
@@ -290,6 +292,18 @@ def test_targets_that_are_alike_from_some_step_on() -> None:
     for more in ({"rows": 4000}, {"alike": None}, {"alike_steps": 3}, {"alike_elements": 20}, {"ignore_index": 0}):
         assert examined(rule, targets_seen(**{**seen, **alike, **more}), again) == []
     assert examined(rule, targets_seen(**{**seen, **alike, "varied": 2}), again) == []
+
+
+def test_targets_that_belong_to_others_are_told_of_where_nobody_saw_how() -> None:
+    rule, facts = inputs_and_targets_misaligned.RULE, {"again": 300, "agreeing": 1, "of_others": 290, "chance": 0.003}
+    event = TargetsReassigned(module=0, location=at(12), target="y", read_at=at(9), stored_at=at(5), **facts)
+    other = TargetsReassigned(module=0, location=at(13), target="y", read_at=at(9), stored_at=None, **facts)
+    (finding,) = examined(rule, event, other)
+    assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", at(5))
+    assert [each.location for each in finding.related] == [at(9), at(12)]
+    seen = {"since": 30, "before": 400, "again": 300, "agreeing": 1, "chance": 0.003}
+    (finding,) = examined(rule, LabelsLost(module=0, location=at(20), target="y", **seen), event)
+    assert finding.location == at(20)
 
 
 def test_a_used_up_iterator_is_an_error_at_once() -> None:

@@ -469,6 +469,25 @@ class LabelsLost(Event, frozen=True):
     chance: float
 
 
+class TargetsReassigned(Event, frozen=True):
+    """Samples that came again had the target of another sample each time, and no prediction went with its target.
+
+    location: of the loss. read_at: where the targets were made of arrays. stored_at: where what holds these, or the
+    inputs, was given another array. again: samples that came again, of which `agreeing` had the target of their last
+    time, as many as `chance`, a share, lets one expect; of_others: targets that had been another sample's before.
+    """
+
+    module: int
+    location: Location | None
+    target: str
+    read_at: Location | None
+    stored_at: Location | None
+    again: int
+    agreeing: int
+    of_others: int
+    chance: float
+
+
 class SamplesMisordered(Event, frozen=True):
     """A collate function put one field of its samples into another order than another field.
 

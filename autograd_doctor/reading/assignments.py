@@ -1,13 +1,18 @@
-"""The lines at which methods assign an attribute."""
+"""The lines at which attributes and variables are assigned."""
 
 from __future__ import annotations
 
 import dis
 from collections.abc import Iterable
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
+from typing import Any
 
 from autograd_doctor.findings import Location
-from autograd_doctor.reading.places import is_own, locate
+from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.places import is_own, locate, own_frame
+
+_STORES = frozenset({"STORE_DEREF", "STORE_FAST", "STORE_GLOBAL", "STORE_NAME"})
+_MOST_VIEWS = 4
 
 
 def assigned_in(codes: Iterable[CodeType], attribute: str) -> Location | None:
@@ -32,3 +37,34 @@ def methods_of(kind: type) -> list[CodeType]:
         if isinstance(method, FunctionType) and is_own(method.__code__.co_filename)
     ]
     return sorted(found, key=lambda code: code.co_name != "__init__")
+
+
+def stored_at(array: Any) -> Location | None:
+    """Where the variable of the running function, or the attribute of its `self`, was last assigned that holds an array
+    of NumPy, or the one of which it is a part; None for other variables, and those that were given as arguments."""
+    frame = own_frame()
+    if frame is None:
+        return None
+    parts = [array]
+    while len(parts) < _MOST_VIEWS and type(getattr(parts[-1], "base", None)) is type(array):
+        parts.append(parts[-1].base)
+    held = list(variables(frame))
+    for part in reversed(parts):
+        name = next((name for name, value in held if value is part), "")
+        if name.startswith("self."):
+            methods = methods_of(type(frame.f_locals.get("self")))
+            return assigned_in(reversed(methods), name.removeprefix("self."))
+        if name:
+            return _assigned_before(frame, name)
+    return None
+
+
+def _assigned_before(frame: FrameType, name: str) -> Location | None:
+    """The last assignment of a variable above the running line; in a loop, it may stand below."""
+    stores = [
+        instruction.offset
+        for instruction in dis.get_instructions(frame.f_code)
+        if instruction.opname in _STORES and instruction.argval == name
+    ]
+    above = [offset for offset in stores if offset < frame.f_lasti]
+    return locate((frame.f_code, (above or stores)[-1])) if stores else None

@@ -30,6 +30,8 @@ ROOT_KEY = "autograd_doctor.root"
 """The key under which the node of a loss holds the number of the newest backward that began there."""
 RAN_KEY = "autograd_doctor.ran"
 """The key under which it holds the numbers of the backwards that went through it."""
+CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect", "Sort", "Topk"})
+"""Operations that choose rows, or one value of each, as nodes spell them."""
 
 _ZERO_BY_DEFINITION = frozenset({"RoundBackward", "SignBackward", "FloorBackward", "CeilBackward", "TruncBackward",
                                  "HeavisideBackward", "SgnBackward", "FloorDivideBackward"})  # fmt: skip

@@ -20,7 +20,7 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import LOSSES
 from autograd_doctor.reading.fingerprint import row_keys
-from autograd_doctor.reading.graph_walk import operation_of
+from autograd_doctor.reading.graph_walk import CHOICES, operation_of
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.newest_batches import NewestBatches
 from autograd_doctor.reading.numbers import IdentityTable
@@ -33,7 +33,6 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.loaders import BatchAsked, IndexDrawn, PassBegan
 from autograd_doctor.signals.operations import Operation
 
-_CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect", "Sort", "Topk"})
 _SUMS = frozenset({"Mean", "Sum"})
 _MOST_NODES = 12
 """From a loss back to where rows were chosen: activations, reshapes, a cast."""
@@ -351,7 +350,7 @@ def _are_chosen(logits: torch.Tensor) -> bool:
     they were summed up, as moments of two sets are compared that have no order."""
     node = logits.grad_fn
     for _ in range(_MOST_NODES):
-        if node is None or operation_of(node) in _CHOICES or _sums_rows(node):
+        if node is None or operation_of(node) in CHOICES or _sums_rows(node):
             return node is not None
         node = node.next_functions[0][0] if node.next_functions else None
     return False

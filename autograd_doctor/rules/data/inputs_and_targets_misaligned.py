@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import no_type_check
 
-from autograd_doctor.events.data import FieldsTurned, LabelsLost, PairsMisaligned, SamplesMisordered
+from autograd_doctor.events.data import (
+    FieldsTurned,
+    LabelsLost,
+    PairsMisaligned,
+    SamplesMisordered,
+    TargetsReassigned,
+)
 from autograd_doctor.events.losses import TargetsAhead
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
@@ -19,6 +25,15 @@ _TWICE = 2
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    explained = list(_explained(trace, tunables))
+    yield from explained
+    if not explained:
+        anew = {event.module: event for event in reversed(trace.of(TargetsReassigned))}
+        yield from (_reassigned(trace, event) for event in anew.values())
+
+
+def _explained(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    """Those of which it was seen how they come about."""
     found = [event for event in trace.of(PairsMisaligned) if event.steps >= tunables["share"] * event.of]
     causes = {(event.input_at, event.target_at): event for event in reversed(found) if event.steps >= tunables["steps"]}
     yield from map(_finding, causes.values())
@@ -90,6 +105,34 @@ def _lost(event: LabelsLost) -> Finding:
             "chance": round(event.chance, 4),
         },
         step_first=event.since + 1,
+    )
+
+
+def _reassigned(trace: Trace, event: TargetsReassigned) -> Finding:
+    name = f"`{event.target}`" if event.target else "the targets"
+    places = (
+        ("the arrays are assigned", event.stored_at),
+        ("reads the targets", event.read_at),
+        ("the loss compares them", event.location),
+    )
+    location = event.stored_at or event.read_at or event.location
+    return RULE.finding(
+        f"samples that `{trace.module_name(event.module)}` is given again have the target of another sample each "
+        f"time: {name} gives {event.agreeing} of {event.again} the target of their last time, as many as by chance "
+        f"({event.chance:.2g}), and the predictions are no nearer to their targets than to those of others",
+        subject=event.target or "target",
+        location=location,
+        confidence="medium",
+        help="look for what shuffles, sorts or draws inputs and targets by themselves: both must go through it by the "
+        "same indices, as in `rows = rng.permutation(len(x)); x, y = x[rows], y[rows]`",
+        evidence={
+            "came_again": event.again,
+            "kept": event.agreeing,
+            "had_been_of_others": event.of_others,
+            "chance": round(event.chance, 4),
+        },
+        related=beside(location, *places),
+        step_first=1,
     )
 
 
@@ -260,6 +303,50 @@ def bad_shifted_twice() -> None:
         optimizer.step()
 
 
+def bad_arrays_shuffled_apart() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(96, 8)).astype(np.float32)
+    y = x.sum(1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.Flatten(0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    for _ in range(12):
+        x = x[rng.permutation(96)]
+        y = y[rng.permutation(96)]  # <- AD708
+        for rows in (slice(at, at + 24) for at in range(0, 96, 24)):
+            inputs, targets = torch.from_numpy(x[rows]), torch.from_numpy(y[rows])
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_arrays_shuffled_together() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(96, 8)).astype(np.float32)
+    y = x.sum(1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.Flatten(0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    for _ in range(12):
+        order = rng.permutation(96)
+        x, y = x[order], y[order]
+        for rows in (slice(at, at + 24) for at in range(0, 96, 24)):
+            inputs, targets = torch.from_numpy(x[rows]), torch.from_numpy(y[rows])
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
 RULE = Rule(
     code="AD708",
     name="inputs-and-targets-misaligned",
@@ -272,21 +359,34 @@ RULE = Rule(
     "at whose places the predictions stand in the output of the model that took them in. And whether the fields of a "
     "batch that a collate function returns are in the same order. "
     "And whether samples that come again still have the label that they had, and whether pictures and their targets "
-    "were turned over in the same way since.",
+    "were turned over in the same way since. And, where nothing of that is seen: samples, equal to the bit, that come "
+    "again with the target of another sample each time, as by chance, from the start, while no prediction goes with "
+    "its target.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",
     fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices. "
     "Predictions of which the first were left out like their targets, and such as were moved in another way. "
     "Two views of one picture, targets that are the same for all, and pictures that no loss compares. "
-    "Labels that change from the start, that are assigned anew once, or that a model gave. A batch that holds the "
+    "Labels that are assigned anew once, or that a model gave. Targets that change but are like those that the sample "
+    "had before, or that predictions go with: of another horizon, task, action or annotator, of a neighbour, of the "
+    "class, of clusters; numbers of the rows of a batch; targets that come twice in one batch for equal inputs; and "
+    "noise that torch draws. A batch that holds the "
     "order of its rows, and predictions that are sorted. Null models, which learn from permuted targets beside the "
     "true one; in steps of their own they are an `info`, where another model learns at the same line from pairs that "
     "go together.",
-    needs=(FieldsTurned, LabelsLost, ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead),
+    needs=(
+        FieldsTurned,
+        LabelsLost,
+        ModuleSeen,
+        PairsMisaligned,
+        SamplesMisordered,
+        TargetsAhead,
+        TargetsReassigned,
+    ),
     examine=examine,
-    bad=(bad, bad_shifted_twice, bad_sorted_by_length),
-    good=(good, good_mixup, good_labels_without_an_order),
+    bad=(bad, bad_arrays_shuffled_apart, bad_shifted_twice, bad_sorted_by_length),
+    good=(good, good_arrays_shuffled_together, good_mixup, good_labels_without_an_order),
     tunables={
         "steps": Tunable(2, "fewest steps with two orders", MORE_THAN_ONCE),
         "turned": Tunable(

@@ -1,6 +1,6 @@
 # guards: AD708
-"""Two loaders that draw in one order, by generators of one seed; and two of data that are no pairs, of which moments are
-compared, of as many features as there are samples in a batch."""
+"""Two loaders that draw in one order, by generators that get one seed in each epoch; and two of data that are no pairs,
+of which moments are compared, of as many features as there are samples in a batch."""
 
 import torch
 from torch import nn
@@ -19,6 +19,8 @@ waves = torch.randn(4, 24)
 inputs, targets = shuffled(x, 5), shuffled(x.sum(1, keepdim=True), 5)
 sources, others = shuffled(torch.randn(96, 4), 1), shuffled(torch.randn(96, 4) + 1, 2)
 for epoch in range(3):
+    for loader in (inputs, targets):  # what `zip` comes to its end with has drawn once more than the other
+        loader.generator.manual_seed(epoch)
     for given, wanted in zip(inputs, targets):
         optimizer.zero_grad()
         nn.functional.mse_loss(model(given), wanted).backward()

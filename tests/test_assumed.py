@@ -325,6 +325,8 @@ def test_a_demonstration_that_does_not_train_is_no_training() -> None:
     [
         ("model(torch.randn(2, 4)).sum().backward()", True),
         ("torch.optim.SGD(model.parameters(), lr=0.1)", True),
+        ("torch.func.grad(lambda w: (torch.ones(4) * w).sum())(torch.randn(4))", True),
+        ("torch.func.vjp(torch.sin, torch.randn(4))[1](torch.ones(4))", True),
         ("raise SystemExit(0)", False),
         ("raise SystemExit(3)", True),
         ("raise KeyError", True),

@@ -79,6 +79,7 @@ from autograd_doctor.runner.started import started
 from autograd_doctor.runner.started_processes import Processes
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
 from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.transforms import TransformCall
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
@@ -234,6 +235,11 @@ class _Run:
         if course is not None:
             self._stopper.start(course)
             self._await_training(course)
+        self._session.signals.transforms.ended.connect(self._differentiated, owner="runner")
+
+    def _differentiated(self, _: TransformCall) -> None:
+        """Who takes gradients by `torch.func` trains, in whatever way the steps are taken."""
+        self._trains = True
 
     def _are_several(self) -> None:
         """Others may train with this process: a pass that it cuts would leave them waiting."""

@@ -80,6 +80,14 @@ def test_negatives_that_no_label_asks_for_are_no_part_of_it() -> None:
     assert names(both((0.0, 1.0))) is None
 
 
+def test_a_margin_between_distances_is_no_size() -> None:
+    margin = made("add", made("sub", output(32, 9), output(32, 9), shape=(32, 9)), 0.2, shape=(32, 9))
+    hinge = made("clamp", margin, shape=(32, 9), min=0)
+    assert names(made("mean", made("square", hinge, shape=(32, 9)))) is None
+    root = made("sqrt", made("add", made("clamp", distance(output(), output()), shape=(32,), min=0), 1e-8, shape=(32,)))
+    assert names(made("mean", root)) == ["sub"]
+
+
 def test_other_terms_are_another_loss_and_weight_decay_is_none() -> None:
     aligned = made("mse_loss", output(), output())
     weight = RecordedValue((8, 6), "float", True, is_parameter=True, values=1, connected=1)

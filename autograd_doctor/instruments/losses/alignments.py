@@ -40,8 +40,9 @@ _ANGLES = _PRODUCTS | {"cosine_embedding_loss", "cosine_similarity"}
 _DISTANCES = (BY_DIFFERENCE | {"dist", "pairwise_distance"}) - {"sub"}
 _COMPARES = _ANGLES | BY_DIFFERENCE | _DISTANCES
 _KEEPS = REARRANGEMENTS - NEGATIONS
-_NORMS = NORMS | {"abs", "square", "sqrt"}
-_SIZES = NORMS | {"abs", "pow"}
+_SIZES = NORMS | {"abs", "pow", "square"}
+_UNSHIFTED = _KEEPS | {"div", "mul", "sqrt"}
+"""What makes a size of a size alone; behind a margin, there may be a difference of sizes."""
 _SCALES = frozenset({"add", "div", "mul", "pow"})
 """What grows with what it is given, by numbers above 0."""
 _NORMALISE = frozenset({"batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"})
@@ -235,7 +236,7 @@ def _compared(value: Value, sign: int) -> Compared | None:
         return Compared(op, sides, by_angle=True) if sides is not None else None
     way, is_size = op, False
     while way.name not in _DISTANCES and (way.name in _KEEPS or _grows(way)) and way.values[0].by is not None:
-        is_size |= way.name in _SIZES or way.is_square
+        is_size = way.name in _SIZES or way.is_square or (is_size and way.name in _UNSHIFTED)
         way = way.values[0].by
     if sign < 0 or not (way.name in _DISTANCES or (is_size and way.name == "sub")):
         return None
@@ -254,7 +255,7 @@ def _is_row_by_row(op: Op) -> bool:
 
 def _grows(op: Op) -> bool:
     """Whether what it makes grows with the size of what it is given."""
-    if op.name in _NORMS or op.is_square:
+    if op.name in _SIZES - {"pow"} | {"sqrt"} or op.is_square:
         return True
     if op.name == "clamp":
         return "max" not in op.options

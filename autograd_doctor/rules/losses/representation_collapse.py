@@ -27,13 +27,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _collapsed(first: OutputsAligned, now: OutputsAligned, tunables: Tunables) -> bool:
-    fell = tunables["stopped" if now.stopped else "turned" if now.by_angle else "fell"]
+    free = tunables["turned"] if now.by_angle else tunables["fell"]
+    before, after = max(first.spreads), max(now.spreads)
     return (
         now.alone
-        and max(first.spreads) > 0
-        and max(now.spreads) * fell <= max(first.spreads)
-        and all(after * tunables["each"] <= before for before, after in zip(first.spreads, now.spreads, strict=True))
-        and max(now.apart) * tunables["each"] <= max(first.apart)
+        and 0 < before >= after * (tunables["stopped"] if now.stopped else free)
+        and not (now.by_angle and after > tunables["alike"])
+        and all(one >= other * tunables["each"] for one, other in zip(first.spreads, now.spreads, strict=True))
+        and max(first.apart) >= max(now.apart) * tunables["each"]
         and _differ_as_before(first.inputs, now.inputs)
     )
 

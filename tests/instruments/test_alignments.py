@@ -98,11 +98,13 @@ def test_other_terms_are_another_loss_and_weight_decay_is_none() -> None:
     assert names(made("add", aligned, made("relu", made("mean", made("var", drawn, 0, shape=(8,)))))) is None
 
 
-def test_outputs_of_no_module_derivatives_and_single_numbers_are_not_compared() -> None:
+def test_what_is_no_output_of_modules_for_each_sample_is_not_compared() -> None:
     assert names(made("mse_loss", given(32, 8), given(32, 8))) is None
     assert names(made("mse_loss", output(32, 1), output(32, 1))) is None
     slope = made("grad", output(), output(), shape=(32, 8))
     assert names(made("mse_loss", slope, output())) is None
+    expected = made("add", data(32, 8), made("mul", output(), 0.9, shape=(32, 8)), shape=(32, 8))
+    assert names(made("mse_loss", output(), expected)) is None
     one = output()
     assert names(made("mse_loss", one, made("neg", one, shape=(32, 8)))) is None
 

@@ -276,8 +276,15 @@ def _sides(op: Op) -> tuple[Value, Value] | None:
 
 
 def _are_of_modules(ops: Sequence[Op]) -> bool:
-    """Whether modules made what these operations led to, and no derivative is among it."""
-    return any(op.module for op in ops) and not any(op.name == GRAD for op in ops)
+    """Whether modules made what these operations led to, and neither derivatives nor data were added to it."""
+    return any(op.module for op in ops) and not any(op.name == GRAD or _adds_data(op) for op in ops)
+
+
+def _adds_data(op: Op) -> bool:
+    """Whether data meet an output of modules outside of these, as a reward does what is expected after it."""
+    if op.module or op.name not in {"add", "sub"}:
+        return False
+    return any(each.values for each in op.values) and any(not each.values and each.count > 1 for each in op.values)
 
 
 def _is_of_parameters(value: Value) -> bool:

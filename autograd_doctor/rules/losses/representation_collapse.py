@@ -142,10 +142,11 @@ RULE = Rule(
     "sample from another.",
     fix="Give each comparison a target that does not learn from it (`detach()`) and a predictor on the other side, or "
     "add negatives or a term for the variance of the outputs.",
-    fine="Outputs that stay apart, as of SimSiam and BYOL with a predictor, or after a batch-norm or whitening; losses "
-    "that hold a margin, scores against other samples, a variance or a covariance; a term of consistency beside a loss "
-    "with targets, also one that goes backward by itself; a teacher that stays as it is; distances to a centre, or to "
-    "data; outputs that were close to one another from the start; and parameters that are compared as they are.",
+    fine="Outputs that stay apart, as of SimSiam and BYOL with a predictor, or after a batch-norm or whitening; those "
+    "that were as close to one another from the start; losses that hold a margin, scores against other samples, a "
+    "variance or a covariance; a consistency beside a loss with targets, also one that goes backward by itself; "
+    "a teacher that stays as it is; distances to a centre, to data, or to what data were added to, as a reward; and "
+    "parameters that are compared as they are.",
     needs=(OutputsAligned,),
     examine=examine,
     bad=(bad, bad_pairs_that_were_met),

@@ -192,6 +192,25 @@ class PositivesCompared(Event, frozen=True):
     other_likeness: float
 
 
+class OutputsAligned(Event, frozen=True):
+    """A loss that goes backward consists of nothing but comparisons that bring outputs of modules together.
+
+    comparison: the first of them. spreads: the distance of samples from their mean, of one side and the other of each
+    comparison in turn; by_angle: of vectors of length 1. apart: the distance of the two sides of each. inputs: how far
+    what went into the modules lies from its mean. stopped: some side has no graph. alone: no loss with anything else
+    in it has taught the same parameters since the first step with this one.
+    """
+
+    location: Location | None
+    comparison: str
+    by_angle: bool
+    spreads: list[float]
+    apart: list[float]
+    inputs: list[float]
+    stopped: bool
+    alone: bool
+
+
 class FreeWeight(Event, frozen=True):
     """The loss of a backward depends on a parameter by factors of its terms, and by nothing else.
 

@@ -568,6 +568,26 @@ class CheckpointsReadInTurn(Event, frozen=True):
     location: Location | None
 
 
+class ArrayWrittenOver(Event, frozen=True):
+    """A step used several tensors of the memory of one array at a time, and they were made of different contents.
+
+    location, operation: what made most of them; used_at, used_by: what took the last of them. memory: a number for it.
+    contents: how many different ones. newest: the number of the latest of the tensors; made: that of the latest of
+    all which had been made by then. held: a number for what the memory held when they were used.
+    """
+
+    location: Location | None
+    operation: str
+    used_at: Location | None
+    used_by: str
+    memory: int
+    tensors: int
+    contents: int
+    newest: int
+    made: int
+    held: int
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

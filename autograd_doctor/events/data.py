@@ -588,6 +588,21 @@ class ArrayWrittenOver(Event, frozen=True):
     held: int
 
 
+class IntegersWrapped(Event, frozen=True):
+    """A sum, a difference, a product or a negation of whole numbers wrapped round, and the loss came of the result.
+
+    wrapped: how many of the values that were looked at. should_be, is_now: one of these, as it would be in 64 bits.
+    """
+
+    location: Location | None
+    operation: str
+    dtype: str
+    wrapped: int
+    values: int
+    should_be: int
+    is_now: int
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

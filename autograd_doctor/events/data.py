@@ -590,6 +590,41 @@ class CheckpointsReadInTurn(Event, frozen=True):
     location: Location | None
 
 
+class ArrayWrittenOver(Event, frozen=True):
+    """A step used several tensors of the memory of one array at a time, and they were made of different contents.
+
+    location, operation: what made most of them; used_at, used_by: what took the last of them. memory: a number for it.
+    contents: how many different ones. newest: the number of the latest of the tensors; made: that of the latest of
+    all which had been made by then. held: a number for what the memory held when they were used.
+    """
+
+    location: Location | None
+    operation: str
+    used_at: Location | None
+    used_by: str
+    memory: int
+    tensors: int
+    contents: int
+    newest: int
+    made: int
+    held: int
+
+
+class IntegersWrapped(Event, frozen=True):
+    """A sum, a difference, a product or a negation of whole numbers wrapped round, and the loss came of the result.
+
+    wrapped: how many of the values that were looked at. should_be, is_now: one of these, as it would be in 64 bits.
+    """
+
+    location: Location | None
+    operation: str
+    dtype: str
+    wrapped: int
+    values: int
+    should_be: int
+    is_now: int
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

@@ -25,7 +25,7 @@ _IN_PLACE_OPERATORS = frozenset({
 
 _CHANGES_NO_VALUES = frozenset({"requires_grad_", "detach_", "share_memory_"})
 
-FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "scalar_tensor", "new_tensor"})
+FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "frombuffer", "asarray", "scalar_tensor", "new_tensor"})
 """Operations that make tensors of Python numbers and NumPy arrays."""
 
 SHAPE_ONLY = frozenset({

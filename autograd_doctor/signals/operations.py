@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import torch
@@ -81,7 +82,7 @@ class Operations(Seam):
     Those on lists of tensors are signalled one by one: `_foreach_mul_` as so many `mul_`.
 
     It stands aside while the guard is muted, under transforms of functions, and where the program has taken the mode
-    off the stack. `torch.from_numpy` and `Variable`, which modes do not see, are signalled as operations, too.
+    off the stack. `torch.from_numpy`, `frombuffer` and `Variable`, which modes do not see, are signalled as operations.
 
     A mode costs every operation about as much as a small one takes. While the seam rests, it is off the stack. While
     it dozes, operations that concern nobody are not signalled: `concerns` is what a listener says of their arguments,
@@ -107,7 +108,8 @@ class Operations(Seam):
         self._references = 0
 
     def patch(self, patches: Patches) -> None:
-        patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
+        for importing in (torch.from_numpy, torch.frombuffer):
+            patches.replace(torch, importing.__name__, self._importing(importing))
         patches.replace(torch.overrides, "has_torch_function", _by_arguments(torch.overrides.has_torch_function))
         patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
         self._mode, self._thread, self.resting = _Mode(self), threading.get_ident(), False
@@ -223,12 +225,13 @@ class Operations(Seam):
             self.guard.run_deferred()
 
     def _importing(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-        def from_numpy(array: Any) -> torch.Tensor:
-            result = original(array)
-            self._tell_import(original, "from_numpy", (array,), {}, result)
+        @wraps(original)
+        def imported(*args: Any, **kwargs: Any) -> torch.Tensor:
+            result = original(*args, **kwargs)
+            self._tell_import(original, original.__name__, args, kwargs, result)
             return result
 
-        return from_numpy
+        return imported
 
     def _rewrapping(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807

@@ -6,7 +6,7 @@ from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.findings import Evidence, Related
 
-IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
+IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "frombuffer", "asarray", "new_tensor"})
 """What makes a tensor of values that Python or NumPy has made."""
 _REASONS = {
     "log": (

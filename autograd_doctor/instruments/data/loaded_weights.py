@@ -36,7 +36,7 @@ from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
 from autograd_doctor.tape import Op, Value
 
-_SOURCES = FROM_DATA | {"frombuffer"}
+_SOURCES = FROM_DATA
 _FILLS = SHAPE_ONLY | {"fill_", "zero_"}
 _NEWEST = 64
 """Values that may be about to become a parameter: those that its line makes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -23,6 +23,8 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
+_MOST_RANGES = 100
+
 
 @dataclass(frozen=True)
 class _Range:
@@ -42,6 +44,7 @@ class _Whole:
     rows: int
     low: int
     high: int
+    ranges: set[_Range] = field(default_factory=set)
     drawn: _Range | None = None
     chosen_at: Place | None = None
     samples: int = 0
@@ -79,6 +82,8 @@ class Draws(Instrument):
             drawn = whole.drawn
             if drawn is None or self._unknown or (drawn.low <= 0 and drawn.high >= whole.rows):
                 continue
+            if any(each.place == drawn.place and each != drawn for each in whole.ranges):
+                continue  # a range that changes is a part that was chosen, or is not filled yet
             alike = [other for other in self._wholes.values() if other.rows == whole.rows]
             if all(drawn.low <= other.low and other.high <= drawn.high for other in alike):
                 self.emit(
@@ -126,6 +131,7 @@ class Draws(Instrument):
             known.low, known.high = 0, known.rows
         if index is not None:
             known.drawn, known.chosen_at = self._indices.get(index), operation.place
+            known.ranges |= {known.drawn} if known.drawn is not None and len(known.ranges) < _MOST_RANGES else set()
             known.samples += index.numel()
 
     def _root_began(self, began: RootBegan) -> None:

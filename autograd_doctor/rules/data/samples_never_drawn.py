@@ -250,8 +250,8 @@ RULE = Rule(
     "samplers of torch were made.",
     why="Data that were collected, and perhaps paid for, teach nothing.",
     fix="Draw from all rows.",
-    fine="Rows that are held out and used elsewhere, subsets that are a tensor of their own, and samples that need "
-    "their successor.",
+    fine="Rows that are held out and used elsewhere, subsets that are a tensor of their own, samples that need their "
+    "successor, and ranges that change from draw to draw.",
     needs=(RowsNeverDrawn, SamplerFallsShort, SamplerRepeats),
     examine=examine,
     bad=(bad, bad_sampler, bad_weights_of_classes),

@@ -250,6 +250,7 @@ class _Run:
     def _leave(self) -> None:
         """This is a forked process now, which is watched by itself: out with what it has inherited."""
         self._session.leave()
+        self._session.signals.transforms.ended.disconnect(self._differentiated)
         self._patches.close()
 
     def _await_training(self, course: Course) -> None:
@@ -343,6 +344,7 @@ class _Run:
 
     def _finish(self, reason: Reason, code: int) -> int:
         self._stopper.over()
+        self._session.signals.transforms.ended.disconnect(self._differentiated)
         self._patches.close()
         trained = self._trained()
         self._close_session()

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any, Literal, TypeVar
 
 from autograd_doctor.findings import Location
-from autograd_doctor.operations import reduction
+from autograd_doctor.operations import LOOK_UPS, reduction
 
 L = TypeVar("L")
 Labels = dict["Value", L]
@@ -230,6 +230,15 @@ def nearest_behind(roots: Iterable[Value], most: int) -> list[Op]:
             found[op.number] = op
             pending += op.values
     return [found[number] for number in sorted(found)]
+
+
+def is_made_of_parameters(value: Value) -> bool:
+    """Whether it is a parameter, or was made of parameters and numbers alone: no data came in, or chose values."""
+    made = behind([value], live=False)
+    begins = [each for op in made for each in op.values if each.by is None] if made else [value]
+    is_data = any(each.count > 1 and not each.is_parameter for each in begins)
+    is_chosen = any(op.name in LOOK_UPS or (not op.values and op.output.count > 1) for op in made)
+    return any(each.is_parameter for each in begins) and not (is_data or is_chosen)
 
 
 def labels_behind(root: Value, label: Callable[[Op, Labels[L]], L | None], *, live: bool = True) -> Labels[L]:

@@ -20,7 +20,7 @@ from autograd_doctor.instruments.spine.tapes import Tapes
 from autograd_doctor.recording import encoded, load
 from autograd_doctor.rules.connectivity import straight_through_missing
 from autograd_doctor.rules.losses import mask_used_as_index
-from autograd_doctor.tape import Op, Tape, Value, behind
+from autograd_doctor.tape import Op, Tape, Value, behind, is_made_of_parameters
 from autograd_doctor.taping import RecordedValue, seal, unsealed
 from autograd_doctor.trace import Trace
 from tests.commands import check_by_command
@@ -165,6 +165,13 @@ def test_a_tape_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = trained(model, 2, lambda step: model(torch.ones(4, 3)).square().mean())
     assert not recorded.of(TapeSealed)
     assert recorded.of(InstrumentLimited)
+
+
+def test_of_what_is_opaque_nobody_says_that_it_is_made_of_parameters() -> None:
+    weight = RecordedValue((3, 2), "float", True, is_parameter=True, values=1, connected=1)
+    assert is_made_of_parameters(made("sum", made("square", weight, shape=(3, 2))))
+    assert not is_made_of_parameters(RecordedValue((), "float", False, values=1))
+    assert not is_made_of_parameters(made("sum", made("mul", weight, data(3, 2), shape=(3, 2))))
 
 
 # -------------------------------------------------------------------------------------------------------------- rules

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.reading.module_tree import modules_in
-from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.recorded_calls import Given, Recording
 from autograd_doctor.reading.tensor_facts import at_home, near, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
@@ -133,11 +132,6 @@ def follows(shares: Sequence[float]) -> bool:
     """Whether targets with such shares are the values of a series one place further on."""
     ahead, same = shares
     return ahead >= _ALIKE > 2 * same
-
-
-_Operation = tuple[str, Place | None, list[torch.Tensor]]
-_MOST_RECORDED = 4000
-"""Operations of one call."""
 
 
 class Ahead(NamedTuple):
@@ -328,27 +322,11 @@ def _called(module: nn.Module, args: Any, kwargs: Any, shape: torch.Size, dim: i
     return call
 
 
-class _Recording(TorchFunctionMode):
-    """Notes what operations give at lines of the program, but for the last of `length` places."""
-
-    def __init__(self, length: int) -> None:
-        super().__init__()
-        self.operations: list[_Operation] = []
-        self._length = length
-        self._outside = place()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        kind, name = classify(func)
-        where = place() if kind is Kind.OPERATION and len(self.operations) < _MOST_RECORDED else None
-        if where is not None and where != self._outside:
-            found = [_without_last(each, self._length) for each in tensors_in([result])]
-            self.operations.append((name, where, [each for each in found if each is not None]))
-        return result
-
-
-def _operations(module: nn.Module, args: Any, kwargs: Any, length: int) -> list[_Operation]:
-    recording = _Recording(length)
+def _operations(module: nn.Module, args: Any, kwargs: Any, length: int) -> list[Given]:
+    """What they give of all places but the last of so many."""
+    recording = Recording(
+        lambda results: [part for each in results if (part := _without_last(each, length)) is not None]
+    )
     with alone(), recording:
         module(*fresh(args), **fresh(kwargs))
     return recording.operations
@@ -366,13 +344,13 @@ def _without_last(tensor: torch.Tensor, length: int) -> torch.Tensor | None:
     return tensor.detach().clone()
 
 
-def _first_apart(some: list[_Operation], others: list[_Operation]) -> Place | None:
-    """The line of the first operation that gives earlier places something else."""
-    for (name, where, values), (other, _, now) in zip(some, others, strict=False):
-        if name != other:
+def _first_apart(some: list[Given], others: list[Given]) -> Place | None:
+    """The line of the first operation that gives earlier places something else; None where they part before."""
+    for one, other in zip(some, others, strict=False):
+        if one.name != other.name or [each.shape for each in one.values] != [each.shape for each in other.values]:
             return None
-        if TOLERANCE < _difference(values, now) < float("inf"):
-            return where
+        if one.place is not None and _difference(one.values, other.values) > TOLERANCE:
+            return one.place
     return None
 
 

@@ -8,17 +8,13 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.reading.functional_modes import draws_numbers
 from autograd_doctor.reading.module_tree import modules_in
-from autograd_doctor.reading.operation_kinds import Kind, classify
-from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.recorded_calls import Given, Recording
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
-
-_MOST_RECORDED = 4000
-"""Operations of one call."""
 
 
 class Mixed(NamedTuple):
@@ -41,13 +37,9 @@ class Mixed(NamedTuple):
 
 @dataclass
 class _Call:
-    """What a call computed: for each operation, and for each module, the values that belong to one sample.
+    """What a call computed: for each operation, and for each module, the values that belong to one sample."""
 
-    paired: the places of operations to which each pair of samples was given.
-    """
-
-    operations: list[tuple[str, Place | None, list[torch.Tensor]]] = field(default_factory=list)
-    paired: set[int] = field(default_factory=set)
+    operations: list[Given] = field(default_factory=list)
     modules: list[tuple[str, int, list[torch.Tensor], list[torch.Tensor]]] = field(default_factory=list)
     outputs: list[torch.Tensor] = field(default_factory=list)
     shape: list[int] = field(default_factory=list)
@@ -77,22 +69,24 @@ def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | No
             redrawn = _called(module, args, kwargs, row, samples, seed=1)
             if _difference(first.whole, redrawn.whole) > 0 and not _differs_before_noise(first, redrawn, other):
                 raise Undecided("its result depends on random numbers")
-            return _blamed(first, other, change)
+            return _blamed(first, other, change, samples)
     elsewhere = _called(module, *same, 0, samples)
     change = _difference(_values(other), _values(elsewhere))
     if change <= TOLERANCE:
         return None
     if any(_difference(other.whole, _called(module, *same, row, samples, seed).whole) > 0 for seed in (1, 2)):
         return None  # each place gets noise of its own
-    return _blamed(other, elsewhere, change)._replace(by_position=True)
+    return _blamed(other, elsewhere, change, samples)._replace(by_position=True)
 
 
 def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int, seed: int = 0) -> _Call:
     call = _Call()
     hooks = [inner.register_forward_hook(_noting(call, path, row, samples)) for path, inner in modules_in(module)]
     try:
-        with alone(seed), _Recording(call, row, samples):
+        recording = Recording(lambda results: list(_rows(results, row, samples)))
+        with alone(seed), recording:
             output = module(*fresh(args), **fresh(kwargs))
+        call.operations = recording.operations
     finally:
         for hook in hooks:
             hook.remove()
@@ -110,27 +104,6 @@ def _noting(call: _Call, path: str, row: int, samples: int) -> Any:
         call.modules.append((path, given[0].dim() if given else 0, inside, outside))
 
     return note
-
-
-class _Recording(TorchFunctionMode):
-    """Notes operations, at lines of the module that is tried: one of torch's own has none, and where it is tried is
-    no such line."""
-
-    def __init__(self, call: _Call, row: int, samples: int) -> None:
-        super().__init__()
-        self._call, self._row, self._samples = call, row, samples
-        self._outside = place()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        kind, name = classify(func)
-        if kind is Kind.OPERATION and len(self._call.operations) < _MOST_RECORDED:
-            rows = list(_rows(tensors_in([result]), self._row, self._samples))
-            where = place()
-            if _are_pairs([tuple(each.shape) for each in args if isinstance(each, torch.Tensor)], self._samples):
-                self._call.paired.add(len(self._call.operations))
-            self._call.operations.append((name, where if where != self._outside else None, rows))
-        return result
 
 
 def _are_pairs(shapes: list[tuple[int, ...]], samples: int) -> bool:
@@ -193,27 +166,28 @@ def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
 def _differs_before_noise(first: _Call, redrawn: _Call, other: _Call) -> bool:
     """Whether other samples make a difference to an operation ahead of all that draws random numbers, or depends on
     some."""
-    for (name, _, rows), (twice, _, noisy), (now, _, others) in zip(
-        first.operations, redrawn.operations, other.operations, strict=False
-    ):
-        if not name == twice == now or draws_numbers(name) or _difference(rows, noisy) > 0:
+    for one, noisy, changed in zip(first.operations, redrawn.operations, other.operations, strict=False):
+        if not one.name == noisy.name == changed.name or draws_numbers(one.name):
             return False
-        if TOLERANCE < _difference(rows, others) < float("inf"):  # rows of a choice are none of the samples'
+        if _difference(one.values, noisy.values) > 0:
+            return False
+        if TOLERANCE < _difference(one.values, changed.values) < float("inf"):  # rows of a choice are no samples'
             return True
     return False
 
 
-def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
+def _blamed(first: _Call, other: _Call, change: float, samples: int) -> Mixed:
     """The first module and the first operation that made a difference."""
     operation: tuple[str, Place | None] = ("", None)
     pairs = False
-    for number, ((name, at, rows), (again, where, others)) in enumerate(
-        zip(first.operations, other.operations, strict=False)
-    ):
-        if (name, at) != (again, where):  # it goes another way, as where it iterates until all of a batch are done
+    for one, now in zip(first.operations, other.operations, strict=False):
+        if (one.name, one.place) != (
+            now.name,
+            now.place,
+        ):  # it iterates until all are done, say
             break
-        if _difference(rows, others) > TOLERANCE:
-            operation, pairs = (name, at), number in first.paired
+        if _difference(one.values, now.values) > TOLERANCE:
+            operation, pairs = (one.name, one.place), _are_pairs(one.shapes, samples)
             break
     mixing = (
         (path, axes)

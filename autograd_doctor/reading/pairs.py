@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_doctor.operations import ADDING, BY_ELEMENT, EQUALITIES, LOOK_UPS, NEGATIONS, SCALING
+from autograd_doctor.operations import ADDING, BY_ELEMENT, EQUALITIES, NEGATIONS, SCALING
 from autograd_doctor.reading.provenance import address
-from autograd_doctor.tape import Value, behind
 
 _ARITHMETIC = frozenset({
     "__radd__", "__rdiv__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "add", "arctan2", "atan2", "copysign",
@@ -91,12 +90,3 @@ def paired_count(left: Sequence[int], right: Sequence[int]) -> int:
     for size in shape:
         count *= size
     return count if shape else 0
-
-
-def is_made_of_parameters(value: Value) -> bool:
-    """Whether it is a parameter, or was made of parameters and numbers alone: no data came in, or chose values."""
-    made = behind([value], live=False)
-    begins = [each for op in made for each in op.values if each.by is None] if made else [value]
-    is_data = any(each.count > 1 and not each.is_parameter for each in begins)
-    is_chosen = any(op.name in LOOK_UPS or (not op.values and op.output.count > 1) for op in made)
-    return any(each.is_parameter for each in begins) and not (is_data or is_chosen)

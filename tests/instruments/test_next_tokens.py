@@ -102,6 +102,17 @@ def test_each_module_is_judged_once(compute: Callable[[Any, torch.Tensor], torch
     assert {event.ahead for event in events.of(TargetsAhead)} == {1}
 
 
+def behind_rows_chosen_by_the_last(model: Any, x: torch.Tensor) -> torch.Tensor:
+    """How many rows there are on the way depends on the last token."""
+    nothing = 0 * x[x[:, -1, 0] > 0].sum()
+    return model.layer(x) + nothing  # type: ignore[no-any-return]
+
+
+def test_shapes_that_depend_on_the_tokens_hide_no_look_ahead() -> None:
+    (judged,) = trained(behind_rows_chosen_by_the_last).of(LookAheadJudged)
+    assert (judged.verdict, judged.inner) == ("looks ahead", "model.layer.self_attn")
+
+
 def in_an_order_drawn_anew(model: Any, x: torch.Tensor) -> torch.Tensor:
     places = torch.randperm(x.shape[1])
     return model.layer(x, src_mask=places[:, None] < places)  # type: ignore[no-any-return]

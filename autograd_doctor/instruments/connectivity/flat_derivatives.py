@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import torch
@@ -59,9 +60,8 @@ class FlatDerivatives(Instrument):
             return
         places = stack()
         nodes = nodes_of(call.roots) if self._is_flat(call) else []
-        inputs = {end_of(each) for each in call.inputs}
         of_pieces = (node for node in nodes if operation_of(node) in _STRAIGHT)
-        straight = next((node for node in of_pieces if not inputs.isdisjoint(nodes_below(node))), None)
+        straight = next((node for node in of_pieces if _leads_to(node, call.inputs)), None)
         if straight is None:
             self._lines.update(places[-1:])
         elif places and self._told.get(places[-1], 0) < _MOST_TOLD:
@@ -96,6 +96,12 @@ class FlatDerivatives(Instrument):
     def _is_derivative(self, root: torch.Tensor) -> bool:
         made = self._tensors.get(root)
         return made is not None and made.of_gradient and root.requires_grad
+
+
+def _leads_to(node: Any, inputs: Iterable[Any]) -> bool:
+    """Whether what a derivative is taken by went through a node."""
+    below = set(nodes_below(node))
+    return any(end_of(each) in below for each in inputs)
 
 
 def _line_of(operation: str, nodes: list[Any]) -> Place | None:

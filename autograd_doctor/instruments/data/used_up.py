@@ -7,7 +7,6 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from types import CodeType, FrameType
 from typing import ClassVar
 
@@ -171,23 +170,28 @@ class UsedUp(Instrument):
                 self._count_turns()
 
     def _count_turns(self) -> None:
-        for frame, loop in _innermost_loop():
-            for _, iterator in _iterators(frame):
-                fed, feeding = self._fed.get((frame.f_code, id(iterator)), (set(), None))
-                is_around = feeding != (frame.f_code, loop.first) and any(offset in loop for offset in fed)
-                if is_around and not is_used_up(iterator):
-                    self._turns[frame.f_code, id(iterator)] += 1
+        frame, loop = _innermost_loop()
+        if frame is None or loop is None:
+            return
+        for _, iterator in _iterators(frame):
+            key = frame.f_code, id(iterator)
+            fed, feeding = self._fed.get(key, (set(), None))
+            is_around = feeding != (frame.f_code, loop.first) and any(offset in loop for offset in fed)
+            if is_around and not is_used_up(iterator):
+                self._turns[key] += 1
 
     def _look(self, rounds: int) -> None:
         """Look for what the innermost loop under way lived on, if it is the one that trained."""
-        for frame, loop in _innermost_loop():
-            for name, iterator in _iterators(frame):
-                key = frame.f_code, id(iterator)
-                fed, feeding = self._fed.get(key, (set(), None))
-                if any(offset in loop for offset in fed) and is_used_up(iterator):
-                    kind, turns = type(iterator).__name__, self._turns[key]
-                    event = self._event(name, kind, feeding, rounds, fed=True, turns=turns)
-                    self._suspect(event, feeding, frame.f_code, loop)
+        frame, loop = _innermost_loop()
+        if frame is None or loop is None:
+            return
+        for name, iterator in _iterators(frame):
+            key = frame.f_code, id(iterator)
+            fed, feeding = self._fed.get(key, (set(), None))
+            if any(offset in loop for offset in fed) and is_used_up(iterator):
+                kind, turns = type(iterator).__name__, self._turns[key]
+                event = self._event(name, kind, feeding, rounds, fed=True, turns=turns)
+                self._suspect(event, feeding, frame.f_code, loop)
 
     def _event(
         self, name: str, kind: str, where: Place | None, rounds: int, *, fed: bool, turns: int = 0
@@ -217,10 +221,13 @@ class UsedUp(Instrument):
             self._suspect(event, where, frame.f_code, loop)
 
 
-def _innermost_loop() -> Iterator[tuple[FrameType, Loop]]:
-    """The loop under way, of the innermost frame of the program's that is in one; nothing if there is none."""
-    around = ((frame, next(loops_around(frame.f_code, frame.f_lasti), None)) for frame in own_frames())
-    yield from islice(((frame, loop) for frame, loop in around if loop is not None), 1)
+def _innermost_loop() -> tuple[FrameType | None, Loop | None]:
+    """The loop under way, of the innermost frame of the program's that is in one."""
+    for frame in own_frames():
+        loop = next(loops_around(frame.f_code, frame.f_lasti), None)
+        if loop is not None:
+            return frame, loop
+    return None, None
 
 
 def _iterators(frame: FrameType) -> Iterator[tuple[str, object]]:

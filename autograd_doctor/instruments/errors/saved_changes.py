@@ -116,8 +116,11 @@ class SavedChanges(Instrument):
         self._hooked = True
 
     def _backward_began(self, call: BackwardCall) -> None:
-        if self._ledger.walk is not None:
-            self._look_for_hidden(self._ledger.walk, call.roots[0])
+        changed = self._hidden(self._ledger.walk, call.roots[0]) if self._ledger.walk is not None else None
+        if isinstance(changed, _Swapped):
+            self._swapped.append(changed)
+        elif changed is not None:
+            self.emit(changed)
 
     def _step_began(self, call: StepCall) -> None:
         self._tell_of_swapped()
@@ -193,8 +196,9 @@ class SavedChanges(Instrument):
                 )
         return None
 
-    def _look_for_hidden(self, walk: GraphWalk, root: torch.Tensor) -> None:
-        """The first saved tensor whose storage was changed, unseen by autograd, after its node was made."""
+    def _hidden(self, walk: GraphWalk, root: torch.Tensor) -> SavedTensorChanged | _Swapped | None:
+        """The first saved tensor whose storage was changed, unseen by autograd, after its node was made; of a parameter
+        with what it had been, where that is known."""
         latest = max((change.order for change in self._tensors.hidden_changes), default=0)
         for node in walk.nodes.values():
             made = walk.made.get(id(node))
@@ -215,13 +219,11 @@ class SavedChanges(Instrument):
                         silently=True,
                         relative_error=self._error(walk, root, tensor, original),
                     )
-                    held = (p for _, p in self._parameters.living() if address(p) == address(tensor))
-                    parameter = next(held, None)
-                    if original is None or parameter is None:
-                        self.emit(event)
-                    else:
-                        self._swapped.append(_Swapped(event, weakref.ref(parameter), original))
-                    return
+                    held = self._parameter_at(tensor)
+                    if original is None or held is None:
+                        return event
+                    return _Swapped(event, weakref.ref(held[1]), original)
+        return None
 
     def _change_of(self, saved: torch.Tensor, order: int) -> HiddenChange | None:
         """The last hidden change to a saved tensor later than `order`, not one to another part of its storage."""
@@ -231,15 +233,19 @@ class SavedChanges(Instrument):
             return None
         return next((change for change in reversed(later) if region.overlaps(change.region)), None)
 
+    def _parameter_at(self, saved: torch.Tensor) -> tuple[int, torch.Tensor] | None:
+        """The parameter that shares the values of a saved tensor, with its number."""
+        return next((held for held in self._parameters.living() if address(held[1]) == address(saved)), None)
+
     def _facts(self, saved: torch.Tensor) -> TensorFacts:
         """Describe a saved tensor by the living one that shares its values, if there is one."""
         made = self._tensors.sharing(address(saved))
         original = made.reference() if made is not None and made.reference is not None else None
-        number = next((n for n, p in self._parameters.living() if address(p) == address(saved)), None)
+        held = self._parameter_at(saved)
         own_name = variable_name(original) if original is not None else ""
         return describe(
             saved,
-            name=own_name if number is None else self._parameters.name_of(number),
+            name=own_name if held is None else self._parameters.name_of(held[0]),
             operation=made.created_by if made else "",
             made_at=locate(made.created_at) if made else None,
         )

@@ -40,7 +40,6 @@ from autograd_doctor.reading.pairs import (
     SMALLEST_OR_LARGEST,
     are_paired,
     is_across_itself,
-    is_made_of_parameters,
     paired_shape,
     stays_even,
 )
@@ -51,6 +50,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import is_made_of_parameters
 
 _FOLLOWED = COMBINES | ELEMENTWISE | REDUCTIONS | MOVES
 

@@ -11,7 +11,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.tape import Value, behind
+from autograd_doctor.tape import is_made_of_parameters
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called, described, help_for, is_comparison
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
@@ -54,12 +54,7 @@ def _is_decayed(trace: Trace, term: LossTerm) -> bool:
     }
     added = (op for tape in trace.tapes for op in tape.ops if op.location == term.location)
     numbers = [value for op in added for value in op.plain if value.values]
-    return term.trained <= decayed and bool(numbers) and all(map(_is_of_weights, numbers))
-
-
-def _is_of_weights(value: Value) -> bool:
-    given = {each for op in behind([value], live=False) for each in op.values if each.by is None}
-    return all(each.is_parameter or not each.shape for each in given)
+    return term.trained <= decayed and bool(numbers) and all(map(is_made_of_parameters, numbers))
 
 
 def _finding(trace: Trace, term: LossTerm) -> Finding:

@@ -4,10 +4,15 @@
 import torch
 from torch import nn
 
+
+def recorded(count):
+    x = torch.randn(count, 6)
+    return x, x[:, :1] * x[:, 1:2] + x[:, 2:3]
+
+
 torch.manual_seed(0)
-recordings = torch.randn(400, 6)
-answers = recordings[:, :1] * recordings[:, 1:2] + recordings[:, 2:3]
-apart = torch.randn(100, 6)
+recordings, answers = recorded(400)
+apart = recorded(100)
 for budget in (40, 80, 160):
     model = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
@@ -18,4 +23,4 @@ for budget in (40, 80, 160):
         loss.backward()
         optimizer.step()
     with torch.no_grad():
-        print(budget, nn.functional.mse_loss(model(apart), apart[:, :1] * apart[:, 1:2] + apart[:, 2:3]).item())
+        print(budget, nn.functional.mse_loss(model(apart[0]), apart[1]).item())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from autograd_doctor.reading.module_tree import buffers_in, children_of, modules
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.reading.side_effects import first_change
 from autograd_doctor.reading.subclasses import bytes_of, is_leaf
-from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
+from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a, unwrapped
 
 _MOST_STATE = 64 * 2**20
 """Bytes of parameters and buffers: models that people debug on one machine, copied in a tenth of a second."""
@@ -50,7 +50,7 @@ def obstacle(module: nn.Module, most_state: int | None = None) -> str:
         return "it is too large to be copied"
     if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
         return "hooks watch every module"
-    registered = {id(inner) for _, inner in modules_in(module)}
+    registered = _registered(module)
     for _, inner in modules_in(module):
         reason = _obstacle_in(inner, registered)
         if reason:
@@ -60,7 +60,12 @@ def obstacle(module: nn.Module, most_state: int | None = None) -> str:
 
 def side_effects(module: nn.Module) -> str:
     """What a call of it does beside computing its output, in hooks or code of the program's; "" if nothing is known."""
-    return next((found for _, inner in modules_in(module) if (found := _side_effects_in(inner))), "")
+    registered = _registered(module)
+    return next((found for _, inner in modules_in(module) if (found := _side_effects_in(inner, registered))), "")
+
+
+def _registered(module: nn.Module) -> set[int]:
+    return {id(inner) for _, inner in modules_in(module)}
 
 
 def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
@@ -73,17 +78,18 @@ def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
             return f"it holds {odd}, and copying that may have side effects"
         if _copies_itself(kind):
             return f"`{kind.__name__}` defines how it is copied"
-    return _side_effects_in(module)
+    return _side_effects_in(module, registered)
 
 
-def _side_effects_in(module: nn.Module) -> str:
+def _side_effects_in(module: nn.Module, registered: set[int]) -> str:
     kind, hooks = type(module), _hooks(attributes(module))
     if any(is_a(hook, FunctionType) and is_own(hook.__code__.co_filename) for hook in hooks):
         return "the program has hooks on it"
     if _is_torchs(kind):
         return ""
-    functions = [*_forward_methods(kind), *(each for each in _held(module).values() if is_a(each, FunctionType))]
-    change = next((found for function in functions if (found := first_change(function))), "")
+    changes = [first_change(method) for method in _forward_methods(kind)]
+    changes += [first_change(each, _enclosed(each, registered)) for each in _functions_held(module)]
+    change = next(filter(None, changes), "")
     return f"its code has side effects: {change}" if change else ""
 
 
@@ -91,6 +97,15 @@ def _held(module: nn.Module) -> dict[str, Any]:
     """What it holds beside what is registered, and what trains it."""
     left_out = {*PARTS, *_owners(module)}
     return {name: value for name, value in attributes(module).items() if name not in left_out}
+
+
+def _functions_held(module: nn.Module) -> list[FunctionType]:
+    return [each for each in _held(module).values() if type(each) is FunctionType]
+
+
+def _enclosed(function: FunctionType, registered: set[int]) -> dict[str, Any]:
+    """The modules among those registered that it takes from the function around it: `lambda x: m.c_proj(m.c_fc(x))`."""
+    return {name: value for name, value in closure_of(function).items() if id(value) in registered}
 
 
 def _owners(module: nn.Module) -> Iterator[str]:
@@ -193,10 +208,31 @@ def copy_of(module: nn.Module, *, as_it_is: bool = False) -> nn.Module:
     known: dict[int, Any] = {id(attributes(part)[name]): None for part in parts for name in _owners(part)}
     computed = (each for part in parts for each in attributes(part).values() if is_a(each, torch.Tensor))
     known |= {id(each): each.detach().clone() for each in computed if not is_leaf(each)}
+    registered = _registered(module)
+    enclosing = [each for part in parts for each in _functions_held(part) if _enclosed(each, registered)]
+    known |= {id(each): _with_cells_of_its_own(each) for each in enclosing}
     copied = copy.deepcopy(module, known)
+    for each in enclosing:
+        _enclose_copies(each, known[id(each)], registered, known)
     for _, inner in modules_in(copied) if not as_it_is else ():
         attributes(inner)["training"] = False
     return copied
+
+
+def _with_cells_of_its_own(function: FunctionType) -> FunctionType:
+    cells = tuple(CellType() for _ in function.__closure__ or ())
+    copied = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__dict__.update(function.__dict__)
+    return copied
+
+
+def _enclose_copies(function: FunctionType, copied: FunctionType, registered: set[int], known: dict[int, Any]) -> None:
+    """A module of which no copy is known stays out, so that a call of the function fails."""
+    values = closure_of(function)
+    for name, cell in zip(function.__code__.co_freevars, copied.__closure__ or (), strict=True):
+        if name in values and (id(values[name]) not in registered or id(values[name]) in known):
+            cell.cell_contents = known.get(id(values[name]), values[name])
 
 
 def copies_of(values: Any, most_input: int | None = None) -> Any:

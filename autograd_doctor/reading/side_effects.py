@@ -78,10 +78,13 @@ def _bound(method: FunctionType, values: Sequence[Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if type(value) is tuple or not is_a(value, _VALUES)}
 
 
-def first_change(function: FunctionType) -> str:
-    """The first thing outside itself and its arguments that a function changes; "" if there is none."""
+def first_change(function: FunctionType, copied: Mapping[str, Any] | None = None) -> str:
+    """The first thing outside itself and its arguments that a function changes; "" if there is none.
+
+    copied: variables of its that stand for copies when it is called.
+    """
     try:
-        return next(_Reading(function, _DEPTH).changes(), "")
+        return next(_Reading(function, _DEPTH, copied=copied).changes(), "")
     except (OSError, TypeError, SyntaxError):
         return "its source cannot be read"
 
@@ -163,7 +166,7 @@ class _Reading:
             yield f"it calls `{ast.unparse(call.func)}`"
         elif is_a(called, FunctionType) and is_own(called.__code__.co_filename):
             yield from self._by_own(called, call)
-        elif is_a(called, nn.Module) and _has_state(called):
+        elif is_a(called, nn.Module) and _has_state(called) and not self._is_copied(call.func):
             yield f"it calls the module `{ast.unparse(call.func)}`"
         elif isinstance(call.func, ast.Attribute) and self._is_outside(call.func):
             yield from self._by_method(self._resolved(call.func.value), call.func)
@@ -235,7 +238,12 @@ def _root(node: ast.expr) -> str:
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    return unwrapped(attribute(owner, name, _UNKNOWN))
+    inner = _children(owner)
+    return inner[name] if name in inner else unwrapped(attribute(owner, name, _UNKNOWN))
+
+
+def _children(owner: Any) -> dict[str, Any]:
+    return (attributes(owner).get("_modules") or {}) if is_a(owner, nn.Module) else {}
 
 
 def _unpacks(target: ast.expr, value: Any) -> TypeGuard[ast.Tuple]:
@@ -243,12 +251,13 @@ def _unpacks(target: ast.expr, value: Any) -> TypeGuard[ast.Tuple]:
 
 
 def _entry(container: Any, which: ast.expr) -> Any:
-    """An entry of a built-in container; where it is not known which, one for all of them."""
+    """An entry of a built-in container, or of one of modules; where it is not known which, one for all of them."""
     if type(container) in (list, tuple) and isinstance(which, ast.Constant) and type(which.value) is int:
         return container[which.value] if which.value < len(container) else _UNKNOWN
     if type(container) in (list, tuple, deque):
         return next(iter(container), _UNKNOWN)
-    return next(iter(container.values()), _UNKNOWN) if type(container) is dict else _UNKNOWN
+    entries = container if type(container) is dict else _children(container)
+    return next(iter(entries.values()), _UNKNOWN)
 
 
 def _has_state(module: nn.Module) -> bool:

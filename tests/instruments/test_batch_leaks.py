@@ -312,6 +312,37 @@ def test_modules_in_a_list_that_are_registered_as_well_are_copied_with_it() -> N
     assert (event.verdict, event.reason) == ("independent", "")
 
 
+class Enclosing(nn.Module):
+    """As blocks of transformers are often written: a function beside the modules that it calls."""
+
+    def __init__(self, mixing: bool, beside: nn.Module | None = None) -> None:
+        super().__init__()
+        self.parts = nn.ModuleDict({"first": nn.Linear(4, 4), "norm": nn.BatchNorm1d(4), "last": nn.Linear(4, 4)})
+        m = beside or self.parts
+        normed = (lambda h: h / h.norm(dim=0)) if mixing else self.parts["norm"]
+        self.part = lambda x: m["last"](normed(m["first"](x)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.part(x)
+        return out
+
+
+@pytest.mark.parametrize(("mixing", "verdict"), [(True, "leaks"), (False, "independent")])
+def test_a_function_is_called_with_the_copies_of_the_modules_that_it_encloses(mixing: bool, verdict: str) -> None:
+    module = Enclosing(mixing)
+    norm = module.parts["norm"]
+    assert isinstance(norm, nn.BatchNorm1d)
+    event, _ = judged(module)
+    assert (event.verdict, event.reason) == (verdict, "")
+    assert norm.num_batches_tracked == (0 if mixing else 3)
+
+
+def test_a_function_that_encloses_other_modules_is_not_called_again() -> None:
+    elsewhere = nn.ModuleDict({"first": nn.Linear(4, 4), "last": nn.Linear(4, 4)})
+    event, _ = judged(Enclosing(True, beside=elsewhere))
+    assert (event.verdict, event.reason) == ("not judged", "its code has side effects: it calls the module `m['last']`")
+
+
 def test_a_module_that_the_program_watches_by_a_hook_is_left_alone() -> None:
     module = nn.Linear(4, 4)
     seen: list[torch.Tensor] = []

@@ -631,7 +631,7 @@ def test_losses_scaled_ahead_of_their_backwards() -> None:
 
 
 def schedule(i: int, rate: float = 0.1, *, first: bool = False, **fields: object) -> SchedulerStepped:
-    given = {"kind": "StepLR", "optimizer": 0, "scheduler": 0, "at": SCHEDULE, **fields}
+    given = {"kind": "StepLR", "optimizer": 0, "scheduler": 0, "at": SCHEDULE, "count": i + (not first), **fields}
     at = given.pop("at")
     return SchedulerStepped(step=i, name="scheduler", location=line(at), learning_rates=[rate], first=first, **given)
 
@@ -650,8 +650,9 @@ def test_a_scheduler_ahead_of_its_optimizer() -> None:
         [schedule(0, at=8), schedule(0, at=8), *repeat(3, lambda i: [stepped(i, use(i)), schedule(i + 1)])],
         repeat(3, lambda i: [scaler("step", i, optimizer=0), *([stepped(i, use(i))] if i else []), schedule(i)]),
         [schedule(0)],
+        repeat(3, lambda i: [schedule(i, count=i), stepped(i, use(i))], built(), schedule(0, first=True, at=9)),
     ],
-    ids=["in order", "wound forward to resume", "first step skipped by the scaler", "seen once"],
+    ids=["in order", "wound forward to resume", "first step skipped by the scaler", "seen once", "told where it is"],
 )
 def test_schedulers_in_order(events: list[Event]) -> None:
     assert not judge(scheduler_out_of_order.RULE, [built(), *events])

@@ -122,8 +122,9 @@ def test_spans_widen_from_step_to_step() -> None:
     assert [event.spans for event in recorded.of(TapeSeenAgain)] != [{}]
 
 
-def test_what_does_not_fit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tapes, "_MOST_TAPES", 2)
+@pytest.mark.parametrize(("limit", "number"), [("_MOST_TAPES", 2), ("_MOST_IN_ALL", 8)])
+def test_what_does_not_fit_is_said(limit: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tapes, limit, number)
     model = nn.Linear(3, 2)
 
     def loss_of(step: int) -> torch.Tensor:

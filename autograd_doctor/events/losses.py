@@ -316,7 +316,8 @@ class LayersChained(Event, frozen=True):
     """A layer took in what another one had made, with nothing nonlinear in between; told once for each pair.
 
     first, second: the parameters that are their weights. width_in, width, width_out: features or channels in front of
-    the first, between the two and behind all that takes in the same. in_container: both were called by one
+    the first, between the two and behind all that takes in the same. positions: of those the second takes in at a time,
+    where the first is a projection at each of them, a convolution of one pixel. in_container: both were called by one
     `Sequential`. shared: several layers take in what the first made. of_data: no parameter flowed into its input.
     dropped: dropout lies in between. depthwise: either works on groups of channels. factors: they are convolutions
     along different axes. from_zero: the weight of the second was zero. idle: an operation on what the first made, the
@@ -330,6 +331,7 @@ class LayersChained(Event, frozen=True):
     width_in: int
     width: int
     width_out: int
+    positions: int = 1
     convolutions: int = 0
     in_container: bool = False
     shared: bool = False

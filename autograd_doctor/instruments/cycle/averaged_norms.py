@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -38,7 +39,8 @@ class _Average:
 class AveragedNorms(Instrument):
     """Tells at the end of the run of averages that never gathered statistics, and were evaluated.
 
-    Of equal averages alone, which `update_bn` is made for; a moving average is near to the last weights.
+    Of equal averages alone, which `update_bn` is made for; a moving average is near to the last weights. Where no
+    batch-norm has run in training mode for as many steps as an average has models, these share their statistics.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (AverageEvaluated,)
@@ -49,28 +51,38 @@ class AveragedNorms(Instrument):
         self._module_calls = module_calls
         self._register = module_register
         self._averages: dict[int, _Average] = {}
-        self._trained: IdentityTable[None] = IdentityTable()
-        """Roots that ran in training mode: what an average wraps may be called by itself."""
+        self._trained: IdentityTable[list[weakref.ref[nn.Module]]] = IdentityTable()
+        """Roots that ran in training mode, and their batch-norms: what an average wraps may be called by itself."""
+        self._renewed_in = 0
+        """The last step in which a batch-norm ran in training mode."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
 
     def _root_began(self, began: RootBegan) -> None:
         root = began.call.module
-        if root.training and root not in self._trained:
-            self._trained.put(root, None)
+        if root.training:
+            self._trains(root)
         if not isinstance(root, AveragedModel) or not _is_equal_average(root):
             return
         began.again = True
-        inner = [each for _, each in modules_in(root) if isinstance(each, _BatchNorm)]
-        norms: list[nn.Module] = [norm for norm in inner if norm.track_running_stats]
+        norms = _norms_in(root)
         known = self._averages.get(began.module)
         if known is None:
             known = self._averages[began.module] = _Average(list(self._register.names(root, norms)))
         known.renewed = known.renewed or root.training or self._ran_in_training(norms)
         if norms and not any(norm.training for norm in norms):
-            known.evaluated, known.step, known.where = True, self._course.steps, began.where
-            known.averaged = int(root.n_averaged)
+            known.step, known.where, known.averaged = self._course.steps, began.where, int(root.n_averaged)
+            known.evaluated = known.evaluated or self._course.steps - self._renewed_in < known.averaged
+
+    def _trains(self, root: nn.Module) -> None:
+        norms = self._trained.get(root)
+        if norms is None:
+            norms = [weakref.ref(norm) for norm in _norms_in(root)]
+            self._trained.put(root, norms)
+        living = (norm() for norm in norms)
+        if any(norm is not None and norm.training for norm in living):
+            self._renewed_in = self._course.steps
 
     def _ran_in_training(self, norms: list[nn.Module]) -> bool:
         """Whether all of them were in modules that ran in training mode."""
@@ -89,6 +101,11 @@ class AveragedNorms(Instrument):
                         location=locate(known.where),
                     )
                 )
+
+
+def _norms_in(root: nn.Module) -> list[nn.Module]:
+    inner = (each for _, each in modules_in(root) if isinstance(each, _BatchNorm))
+    return [norm for norm in inner if norm.track_running_stats]
 
 
 def _is_equal_average(model: AveragedModel) -> bool:

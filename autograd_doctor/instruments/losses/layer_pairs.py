@@ -279,6 +279,7 @@ class LayerPairs(Instrument):
                 width_in=call.width_in,
                 width=call.width,
                 width_out=sum(widths.values()),
+                positions=_positions(call, taker),
                 convolutions=bool(call.kernel) + bool(taker.kernel),
                 in_container=call.contained and taker.contained and call.place == taker.place,
                 shared=len(widths) > 1,
@@ -315,6 +316,11 @@ def _fits(tensor: torch.Tensor, call: _Call, layer: _Call, flow: _Flow) -> bool:
     if layer.kernel and not call.kernel and not flow.turned:
         return False
     return layer.width_in == call.width
+
+
+def _positions(call: _Call, layer: _Call) -> int:
+    is_projection = bool(call.kernel) and set(call.kernel) == {1}
+    return layer.width_in // call.width if is_projection and not layer.kernel else 1
 
 
 def _is_zero(weight: torch.Tensor) -> bool:

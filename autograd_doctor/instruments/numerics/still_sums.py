@@ -12,9 +12,10 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import SumStoodStill
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.operations import ADDITIONS
+from autograd_doctor.operations import ADDING, DIFFERENCES
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.spelling import spelt
 from autograd_doctor.reading.tensor_facts import at_home, dtype_name, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -31,12 +32,14 @@ _FADED = 1e-3
 class _Sum:
     """What a line counts up.
 
-    results: the newest; told: the steps for which it was said to stand still; largest: of what was added so far.
+    results: the newest; told: the steps for which it was said to stand still; largest: of what was added so far;
+    compared: the program itself takes the difference of two of them, as a sum does that is compensated (Kahan, 1965).
     """
 
     results: IdentityTable[None] = field(default_factory=IdentityTable)
     told: set[int] = field(default_factory=set)
     largest: float = 0.0
+    compared: bool = False
 
 
 class StillSums(Instrument):
@@ -50,7 +53,17 @@ class StillSums(Instrument):
         self._sums: dict[Place | None, _Sum] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._added, attention=Attention.FULL, names=ADDITIONS)
+        self.listen(signals.operations.ended, self._ended, attention=Attention.FULL, names=ADDING)
+
+    def _ended(self, operation: Operation) -> None:
+        if spelt(operation.name).name in DIFFERENCES:
+            self._subtracted(operation)
+        else:
+            self._added(operation)
+
+    def _subtracted(self, operation: Operation) -> None:
+        for known in self._sums.values():
+            known.compared |= len(operation.inputs) == 2 and all(each in known.results for each in operation.inputs)
 
     def _added(self, operation: Operation) -> None:
         result = operation.result
@@ -64,7 +77,7 @@ class StillSums(Instrument):
         goes_on = any(argument in known.results for argument in operation.args)
         known.results.put(result, None)
         step = self._course.steps
-        if not goes_on or step in known.told or len(known.told) >= _MOST_STEPS:
+        if not goes_on or known.compared or step in known.told or len(known.told) >= _MOST_STEPS:
             return
         added = _number(next((each for each in operation.args if each not in known.results), None))
         if not added or not math.isfinite(added):

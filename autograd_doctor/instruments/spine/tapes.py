@@ -22,8 +22,10 @@ from autograd_doctor.tape import Op, Value, nearest_behind
 from autograd_doctor.taping import Span, ordered, seal
 
 _MOST_TAPES = 16
-_MOST_OPS = 4000
-"""Behind one backward; of those on data alone the nearest. A trace holds some 100 bytes for each."""
+_MOST_OPS = 20_000
+"""Behind one backward; of those on data alone the nearest."""
+_MOST_IN_ALL = 40_000
+"""Operations of all tapes: a trace holds some 100 bytes for each."""
 
 
 @dataclass
@@ -50,6 +52,7 @@ class Tapes(LossQuery):
         super().__init__(site, course, tape)
         self._late_values = late_values
         self._seen: dict[int, _Seen] = {}
+        self._kept = 0
 
     def finish(self) -> None:
         for seen in self._seen.values():
@@ -65,12 +68,13 @@ class Tapes(LossQuery):
             return
         structure = hash(_structure(ops, roots))
         seen = self._seen.get(structure)
-        if seen is None and len(self._seen) == _MOST_TAPES:
-            self.limited(f"the tapes of only the first {_MOST_TAPES} structures were recorded")
+        if seen is None and (len(self._seen) == _MOST_TAPES or self._kept + len(ops) > _MOST_IN_ALL):
+            self.limited(f"the tapes of only the first {len(self._seen)} structures were recorded")
             return
         sealed = None
         if seen is None:
             seen = self._seen[structure] = _Seen(len(self._seen))
+            self._kept += len(ops)
             sealed = seal(seen.number, roots, ops, spans={}, step=self._course.steps)
         seen.steps.add(self._course.steps)
         self._follow(seen, sealed, extremes_of(ordered(ops, roots)))

@@ -8,6 +8,7 @@ from autograd_doctor.events.losses import BatchLeakJudged
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Confidence, Finding, Related, Severity
 from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.tape import Op
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import shape
 
@@ -31,6 +32,7 @@ _ALONE = {
     "conv_transpose3d": 4,
 }  # fmt: skip
 """Operations that take one sample without a batch axis, and how many axes that has."""
+_STATISTICS = frozenset({"amax", "amin", "mean", "median", "std", "sum", "var"})
 _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 
 
@@ -39,7 +41,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         leaks = event.verdict == "leaks" and event.change > tunables["relative_change"]
         is_close = not event.operation and event.change < tunables["solved"]
         told = leaks and not (_is_pairwise(event) or _is_alone(event) or event.related or is_close)
-        weight = _weight(event) if told else None
+        weight = _weight(event, _is_compared_in_a_loss(trace)) if told else None
         if weight is not None:
             yield _finding(trace, event, *weight)
         if event.verdict == "knows places" and event.change > tunables["relative_change"] and _rows_are_samples(event):
@@ -83,7 +85,24 @@ def _is_alone(event: BatchLeakJudged) -> bool:
     return _ALONE.get(event.operation) == event.axes
 
 
-def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence] | None:
+def _is_compared_in_a_loss(trace: Trace) -> bool:
+    """Whether a loss takes each row of what learns together with a statistic of all rows, as nothing of a single one:
+    then a batch is what the model says something of."""
+    return any(_takes_in_all(op) for tape in trace.tapes for op in tape.named("sub", "div") if not op.module)
+
+
+def _takes_in_all(op: Op) -> bool:
+    """Whether one operand has a row for each sample, and the other is a statistic of its kind over the rows."""
+    if len(op.live) != 2:
+        return False
+    rows, over_all = op.live
+    made = over_all.by
+    if made is None or made.name not in _STATISTICS or made.values[0].shape != rows.shape:
+        return False
+    return len(rows.shape) > 1 and over_all.shape in (rows.shape[1:], (1, *rows.shape[1:]))
+
+
+def _weight(event: BatchLeakJudged, compared: bool) -> tuple[Severity, Confidence] | None:
     """How bad it is, and how sure, from what is known of the first axis and from what went along it.
 
     Rows are samples where the output has fewer axes than the input, or the loader has stacked them, and most likely in
@@ -98,7 +117,7 @@ def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence] | None:
         return "error", "high"
     if event.operation in _ARITHMETIC:
         grades: tuple[Severity, ...] = ("error", "warning", "info")  # each with each was written down: may be meant
-        return grades[(not sure) + event.pairs], "medium"
+        return grades[min((not sure) + (event.pairs or compared), 2)], "medium"
     if event.time_first and (event.axes == 3 or event.operation in _RECURRENT):
         return ("error", "high") if sure or _is_pooled(event) else None
     if not sure:
@@ -321,7 +340,8 @@ RULE = Rule(
     fine="Batch normalisation in training mode, similarities between all samples of a batch, nodes of a graph "
     "given with its edges, and attention within a batch on purpose, which is told as `info`. Rows that the module "
     "compares with one another, each with each along two axes (`x[:, None] - x[None]`), may be the parts of one "
-    "system: that is told one severity lower. Solvers that iterate until all of a batch are close enough.",
+    "system: that is told one severity lower, and so are statistics of the batch where the loss takes some, too. "
+    "Solvers that iterate until all of a batch are close enough.",
     needs=(BatchLeakJudged, ModuleSeen),
     examine=examine,
     bad=(bad, bad_attention_weights, bad_encoding_along_the_batch),

@@ -53,7 +53,7 @@ def _is_merged(trace: Trace, chain: Sequence[LayersChained]) -> bool:
 
 
 def _is_low_rank(event: LayersChained) -> bool:
-    return event.width < min(event.width_in, event.width_out)
+    return event.width < min(event.width_in, event.width_out * event.positions)
 
 
 def _chains(pairs: Sequence[LayersChained]) -> list[list[LayersChained]]:

@@ -347,6 +347,20 @@ def test_an_error_after_which_training_went_on_did_not_end_the_program() -> None
         assert not trace.of(ProgramRaised)
 
 
+def test_an_exception_of_its_own_by_which_a_program_leaves_its_loop_is_no_crash() -> None:
+    then = """
+        class Interrupted(Exception):
+            pass
+        try:
+            train()
+            raise Interrupted
+        except Interrupted:
+            sys.exit(75)
+    """
+    with recorded(program(then)) as (trace, _, _):
+        assert not trace.of(ProgramRaised)
+
+
 @pytest.mark.parametrize("end", ["sys.exit(7)", "os._exit(7)", "import atexit; atexit.register(os._exit, 7)"])
 def test_an_exit_code_that_nothing_explains_fails(checked: Callable[..., Checked], end: str) -> None:
     report, code = checked(f"train()\n{end}", "--select", "AD1")

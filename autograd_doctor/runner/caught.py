@@ -6,11 +6,13 @@ import functools
 import os
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.instruments.session import Session
+from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import crash
 from autograd_doctor.signals.patches import Patches
 
@@ -34,8 +36,10 @@ class Caught:
         patches.replace(formatted, "__init__", self._formatting(formatted.__init__))
 
     def behind(self, exit: SystemExit) -> ProgramRaised | None:
-        """What led to `sys.exit(…)`."""
-        return self._handled(exit.__context__) or self._unanswered()
+        """What led to `sys.exit(…)`: no exception that the program has defined and raised by itself, as one by which a
+        job that is cut short leaves its loop."""
+        handled = exit.__context__
+        return (None if handled is None or _is_own(handled) else self._handled(handled)) or self._unanswered()
 
     def now(self) -> ProgramRaised | None:
         """What leads to an `os._exit(…)` that is being called."""
@@ -68,3 +72,10 @@ class Caught:
     def _note(self, error: BaseException | None) -> None:
         if isinstance(error, Exception) and error.__traceback__ is not None:
             self._printed = self._handled(error)
+
+
+def _is_own(error: BaseException) -> bool:
+    """Whether a line of the program has raised an exception of a class of the program's."""
+    raised_at = deque(traceback.walk_tb(error.__traceback__), maxlen=1)
+    defined_in = getattr(sys.modules.get(type(error).__module__), "__file__", None)
+    return bool(raised_at and defined_in) and is_own(raised_at[0][0].f_code.co_filename) and is_own(defined_in)

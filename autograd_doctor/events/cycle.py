@@ -151,10 +151,11 @@ class MetricFollowed(Event, frozen=True):
 
 
 class ScheduleLeftBehind(Event, frozen=True):
-    """An optimizer stepped for the first time since it got its state from a file that holds a schedule's as well, and
-    its scheduler had not taken a step.
+    """An optimizer stepped for the first time since it got its state from a file, in the middle of a schedule, and its
+    scheduler had not taken a step.
 
-    entry: of the file, in which that state is. steps: how many the schedule in the file had taken. learning_rates: of
+    entry: of the file, in which the state of the schedule is. steps: how many that had taken, 0 where the file has no
+    schedule, but rates that one had set. learning_rates: of
     each group now. loaded_at: where the optimizer got its state; made_at: where its scheduler was made. level: the new
     schedule goes by a function that no file keeps, and begins at the very rates that the file has.
     """

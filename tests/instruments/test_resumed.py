@@ -136,8 +136,39 @@ def test_a_schedule_that_had_not_begun_is_left_behind_by_nobody() -> None:
     assert resumed(optimizer_alone, steps=0) == []
 
 
-def test_what_only_looks_like_a_schedule() -> None:
-    assert resumed(optimizer_alone, sched={"last_epoch": 7, "best": 0.5}) == []
+def wind_by_steps(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer_alone(states, optimizer, scheduler)
+    for _ in range(5):
+        scheduler.step()
+
+
+def from_the_top(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer_alone(states, optimizer, scheduler)
+    for group in optimizer.param_groups:
+        group["lr"] = group["initial_lr"]
+
+
+def a_new_schedule(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer_alone(states, optimizer, scheduler)
+    states["new"] = LambdaLR(optimizer, lambda step: 0.9**step)
+
+
+def test_of_a_file_without_a_schedule_the_rates_tell() -> None:
+    (event,) = resumed(optimizer_alone, sched={"last_epoch": 7, "best": 0.5})
+    assert (event.entry, event.steps, event.learning_rates) == ("", 0, [0.1 * 0.5**5])
+    assert event.made_at is not None
+
+
+@pytest.mark.parametrize(
+    "resume",
+    [wind_forward, wind_by_steps, from_the_top, another_rate, a_new_schedule, another_state],
+)
+def test_schedules_that_go_on_or_are_new_after_a_file_without_one(resume: Resume) -> None:
+    assert resumed(resume, sched=None) == []
+
+
+def test_a_file_that_was_written_at_the_first_rate_tells_nothing() -> None:
+    assert resumed(optimizer_alone, steps=0, sched=None) == []
 
 
 def test_schedules_of_other_optimizers_do_not_count() -> None:

@@ -1,4 +1,4 @@
-"""Runs that go on from a file: whether the schedule of the learning rate goes on as well, if the file has its state."""
+"""Runs that go on from a file: whether the schedule of the learning rate goes on as well."""
 
 from __future__ import annotations
 
@@ -69,6 +69,9 @@ class Resumed(Instrument):
     Whichever way the program sets its scheduler on: what counts is how many steps that has taken by then. Where the
     program has put other rates in the place of those that the schedule in the file began with, or in that of the newest
     before it makes its scheduler, it begins a new one. So it does with one of another kind, or with other settings.
+
+    Of a file without a schedule, the rates of its groups tell that there was one: a scheduler that has set other rates
+    knows nothing of it.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ScheduleLeftBehind,)
@@ -91,7 +94,7 @@ class Resumed(Instrument):
         schedules = [
             _Schedule(name, int(state["last_epoch"]), _settings(state)) for name, state in parts if _is_schedule(state)
         ]
-        if schedules:
+        if parts:
             self._files = [*self._files, _File({id(part) for _, part in parts}, schedules)][-_MOST_FILES:]
 
     def _optimizer_restored(self, load: OptimizerLoad) -> None:
@@ -119,11 +122,15 @@ class Resumed(Instrument):
         if _first_rates(call.optimizer) != found.first_rates:
             return
         mine = [(each, where) for each, where in self._schedulers.items() if optimizer_of(each) is call.optimizer]
+        if not mine or any(_steps(scheduler) != 0 for scheduler, _ in mine):
+            return
+        scheduler, made_at = mine[-1]
         left = [each for each in found.schedules if any(_is_alike(each, scheduler) for scheduler, _ in mine)]
         schedule = min(left, key=lambda each: each.steps, default=None)
-        if schedule is not None and schedule.steps > 0 and all(_steps(scheduler) == 0 for scheduler, _ in mine):
-            scheduler, made_at = mine[-1]
+        if schedule is not None and schedule.steps > 0:
             self._tell(call.optimizer, schedule, found.place, made_at, level=_is_level(scheduler, found.rates))
+        elif not found.schedules and _knows_nothing_of(scheduler, found) and _rates(call.optimizer) == found.rates:
+            self._tell(call.optimizer, None, found.place, made_at)
 
     def _done_with(self, optimizer: Optimizer) -> None:
         self._restored.discard(optimizer)
@@ -131,14 +138,20 @@ class Resumed(Instrument):
             self.unlisten(self._site.signals.steps.began, self._step_began)
 
     def _tell(
-        self, optimizer: Optimizer, schedule: _Schedule, loaded_at: Place | None, made_at: Place | None, *, level: bool
+        self,
+        optimizer: Optimizer,
+        schedule: _Schedule | None,
+        loaded_at: Place | None,
+        made_at: Place | None,
+        *,
+        level: bool = False,
     ) -> None:
         self.emit(
             ScheduleLeftBehind(
                 step=self._course.steps,
                 optimizer=self._optimizers.number(optimizer),
-                entry=schedule.name,
-                steps=schedule.steps,
+                entry=schedule.name if schedule is not None else "",
+                steps=schedule.steps if schedule is not None else 0,
                 learning_rates=_rates(optimizer),
                 loaded_at=locate(loaded_at),
                 made_at=locate(made_at),
@@ -163,6 +176,12 @@ def _first_rates(optimizer: Optimizer) -> list[Any]:
 
 def _rates(optimizer: Optimizer) -> list[float | None]:
     return [learning_rate(group) for group in optimizer.param_groups]
+
+
+def _knows_nothing_of(scheduler: LRScheduler, restored: _Restored) -> bool:
+    """Whether the optimizer in the file had a schedule, and came to other rates than this one has set last."""
+    were_scheduled = None not in restored.first_rates and restored.rates != restored.first_rates
+    return were_scheduled and attributes(scheduler).get("_last_lr") != restored.rates
 
 
 def _is_level(scheduler: LRScheduler, rates: list[float | None]) -> bool:

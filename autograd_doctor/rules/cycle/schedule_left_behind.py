@@ -16,24 +16,36 @@ from autograd_doctor.wording import plural
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(ScheduleLeftBehind):
-        rates = ", ".join(f"{rate:.3g}" for rate in event.learning_rates if rate is not None)
-        entry = f"`{event.entry}`" if event.entry else "an entry"
         yield RULE.finding(
-            f"{called(trace, event.optimizer)} got its state from a file in which {entry} holds a schedule after "
-            f"{plural(event.steps, 'step')}; it went on with a new schedule that had taken none"
-            + (f", at a rate of {rates}" if rates else "")
-            + (", as the file has it" if event.level else ""),
+            _message(trace, event),
             subject=trace.optimizer_name(event.optimizer),
             location=event.loaded_at or event.made_at,
             severity="info" if event.level else None,
-            confidence="low" if event.level else "high",
+            confidence="low" if event.level else "high" if event.steps else "medium",
             notes=("a schedule of another shape may be meant: no file keeps its function",) if event.level else (),
-            help="load the state of the scheduler as well: `scheduler.load_state_dict(checkpoint["
+            help=("" if event.steps else "save the state of the scheduler beside that of the optimizer, and ")
+            + "load the state of the scheduler as well: `scheduler.load_state_dict(checkpoint["
             f"{event.entry or 'scheduler'!r}])`",
-            evidence={"steps_in_the_file": event.steps, "steps_now": 0},
+            evidence={**({"steps_in_the_file": event.steps} if event.steps else {}), "steps_now": 0},
             related=related(("the scheduler was made here", event.made_at)),
             step_first=ordinal(event),
         )
+
+
+def _message(trace: Trace, event: ScheduleLeftBehind) -> str:
+    rates = ", ".join(f"{rate:.3g}" for rate in event.learning_rates if rate is not None)
+    if not event.steps:
+        return (
+            f"{called(trace, event.optimizer)} got its state from a file that was written in the middle of a schedule, "
+            f"at a rate of {rates}, and holds no state of that; it went on with a new schedule that had taken no step"
+        )
+    entry = f"`{event.entry}`" if event.entry else "an entry"
+    return (
+        f"{called(trace, event.optimizer)} got its state from a file in which {entry} holds a schedule after "
+        f"{plural(event.steps, 'step')}; it went on with a new schedule that had taken none"
+        + (f", at a rate of {rates}" if rates else "")
+        + (", as the file has it" if event.level else "")
+    )
 
 
 def bad() -> None:
@@ -140,13 +152,16 @@ RULE = Rule(
     severity="warning",
     title="a run resumes from a checkpoint, and its learning-rate schedule starts over",
     observes="Files read by `torch.load` that hold the state of a scheduler, the optimizers that were given their "
-    "state from the same file, and how many steps the schedulers of these had taken at their first step after that.",
+    "state from the same file, and how many steps the schedulers of these had taken at their first step after that. "
+    "In a file without one, the groups of the optimizer tell: at what rate their schedule began (`initial_lr`), and to "
+    "which it had come. A scheduler of no steps that has set other rates begins anew.",
     why="The rate jumps back to where it began, through the warm-up or from the top: this disturbs weights that had "
     "settled, and the schedule ends late or never.",
     fix="Load the state of the scheduler together with that of the optimizer, or begin with `last_epoch`.",
-    fine="New schedules for weights alone, files that hold no schedule, a new schedule of another class or with other "
-    "settings, and one from a rate that the program has set after the load, as where a model is trained on. A schedule "
-    "by a function, whose first rate is that of the file, is an `info`.",
+    fine="New schedules for weights alone, schedules made after such a load, which begin at the rate that they find, "
+    "schedules that follow a metric, a new schedule of another class or with other settings than the one in the file, "
+    "and one from a rate that the program has set after the load, as where a model is trained on. A schedule by a "
+    "function, whose first rate is that of the file, is an `info`.",
     needs=(OptimizerBuilt, OptimizerStepped, ScheduleLeftBehind),
     examine=examine,
     bad=(bad,),

@@ -42,7 +42,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             if len(again) >= tunables["minimum_repeats"]:
                 yield _stepped_again(trace, optimizer, len(at_one_place), again)
             elif len(without_new) >= tunables["minimum_repeats"] and len(without_new) == len(at_one_place):
-                yield _ran_on_nothing(trace, optimizer, without_new, len(steps))
+                if not _wind_a_schedule(trace, without_new):
+                    yield _ran_on_nothing(trace, optimizer, without_new, len(steps))
             elif id(at_one_place[0]) not in with_new and _one_batch_late(
                 trace, optimizer, at_one_place, int(tunables["minimum_repeats"])
             ):
@@ -161,6 +162,15 @@ def _retried(trace: Trace, steps: Steps) -> set[int]:
 
 def _found_old(step: OptimizerStepped) -> bool:
     return any((use.backwards or use.left_over) and any(use.norms) for use in step.uses)
+
+
+def _wind_a_schedule(trace: Trace, steps: Steps) -> bool:
+    """Whether nothing is computed from one of them to the next, only a schedule goes on: to where a run had been, or to
+    be drawn."""
+    span = range(steps[0].sequence, steps[-1].sequence)
+    computed = any(event.sequence in span for event in (*trace.of(ForwardRan), *trace.of(BackwardRan)))
+    scheduled = sum(event.sequence in span for event in trace.of(SchedulerStepped))
+    return not computed and scheduled >= len(steps) - 1
 
 
 def _one_batch_late(trace: Trace, optimizer: int, steps: Steps, repeats: int) -> bool:
@@ -364,9 +374,9 @@ RULE = Rule(
     fix="Keep the order `zero_grad()`, forward, `backward()`, `step()`, with one step per backward or group of them.",
     fine=(
         "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, trials of a line "
-        "search at several rates or from the same values, a look ahead that is taken back, experts or heads that take "
-        "part in some batches only, and optimizers whose steps move no parameter, as where they move momenta, are not "
-        "reported."
+        "search at several rates or from the same values, a look ahead that is taken back, steps on nothing by which a "
+        "schedule is wound forward or drawn, experts or heads that take part in some batches only, and optimizers whose "
+        "steps move no parameter, as where they move momenta, are not reported."
     ),
     needs=(
         BackwardRan,

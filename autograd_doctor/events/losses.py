@@ -344,6 +344,18 @@ class LayersChained(Event, frozen=True):
     idle_at: Location | None = None
 
 
+class BlockRepeated(Event, frozen=True):
+    """A list of modules holds one of them at several places, under these names; told when it had run.
+
+    kind: its class. location: where the list was made.
+    """
+
+    names: list[str]
+    kind: str
+    parameters: list[int]
+    location: Location | None
+
+
 class LayersMerged(Event, frozen=True):
     """The weights of a pair that was told, and maybe of more layers, were multiplied by one another."""
 

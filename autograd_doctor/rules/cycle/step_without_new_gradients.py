@@ -375,8 +375,8 @@ RULE = Rule(
     fine=(
         "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, trials of a line "
         "search at several rates or from the same values, a look ahead that is taken back, steps on nothing by which a "
-        "schedule is wound forward or drawn, experts or heads that take part in some batches only, and optimizers whose "
-        "steps move no parameter, as where they move momenta, are not reported."
+        "schedule is wound forward or drawn, experts or heads that take part in some batches only, and optimizers of "
+        "which no step moves a parameter, as where they move momenta, are not reported."
     ),
     needs=(
         BackwardRan,

@@ -113,7 +113,8 @@ class SnapshotKept(Event, frozen=True):
 
 class WeightsMetThemselves(Event, frozen=True):
     """Tensors that are kept in the storage of these parameters were updated by, or compared with, these very ones, or
-    copied back into them; or these were loaded into another module that holds them as well.
+    copied back into them; or these were loaded into another module that holds them as well, or, as they were, into
+    their own.
 
     kept_at: the line that made them, or the other module, if it was seen. location: that of the update, the comparison,
     the copy or the load. for_good: told at the end, of a line that copied back what had been made of these parameters
@@ -123,5 +124,5 @@ class WeightsMetThemselves(Event, frozen=True):
     parameters: list[int]
     kept_at: Location | None
     location: Location | None
-    how: Literal["updated", "compared", "put back", "loaded"] = "updated"
+    how: Literal["updated", "compared", "put back", "loaded", "reloaded"] = "updated"
     for_good: bool = False

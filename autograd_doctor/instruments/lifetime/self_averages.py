@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
@@ -27,7 +28,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of
-from autograd_doctor.reading.subclasses import gradient_of
+from autograd_doctor.reading.subclasses import gradient_of, version_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.weighted_sums import value_before, weights_in
 from autograd_doctor.signals import Signals
@@ -36,7 +37,7 @@ from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.states import StateCall, StateLoad
 from autograd_doctor.tape import Op, Value, source_of
 
-How = Literal["updated", "compared", "put back", "loaded"]
+How = Literal["updated", "compared", "put back", "loaded", "reloaded"]
 _COMPARISONS = DISTANCES | {"dist"}
 _KEPT = frozenset({"clone", "contiguous", "cpu", "data", "detach", "to"})
 _ROUNDING = 1e-6
@@ -52,6 +53,14 @@ class _Return:
     parameters: set[int] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The state of a module. versions: of its tensors, when it was taken."""
+
+    module: weakref.ref[nn.Module]
+    versions: list[int]
+
+
 class SelfAverages(Instrument):
     """An alias that is older than the last step was kept to be another tensor; one made just now is a way to write.
 
@@ -64,7 +73,9 @@ class SelfAverages(Instrument):
 
     A module that was copied without its parameters holds those of the original: what is loaded from that, or averaged
     with it, is there already. One with buffers of its own may be loaded for their sake, and one whose parameters are
-    others in the same storage, and get gradients, is a worker that shares the weights which it helps to train.
+    others in the same storage, and get gradients, is a worker that shares the weights which it helps to train. The
+    state of the module itself changes nothing, either, if it is loaded as it was taken; where a line loads others, too,
+    some are shared.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (WeightsMetThemselves,)
@@ -85,7 +96,9 @@ class SelfAverages(Instrument):
         self._tape = tape
         self._shared: IdentityTable[Place | None] = IdentityTable()
         """Parameters that a module holds which was copied without them, and the line of the copy."""
-        self._taken_from: IdentityTable[weakref.ref[nn.Module]] = IdentityTable()
+        self._taken_from: IdentityTable[_Taken] = IdentityTable()
+        self._loads_others: set[Place | None] = set()
+        """Lines that give a module what is not its own."""
         self._course = course
         self._parameters = parameters
         self._optimizers = optimizers
@@ -125,24 +138,37 @@ class SelfAverages(Instrument):
     def _taken(self, call: StateCall) -> None:
         """The module itself ends after all those in it, which write into the same state."""
         if call.state is not None:
-            self._taken_from.put(call.state, weakref.ref(call.module))
+            self._taken_from.put(call.state, _Taken(weakref.ref(call.module), _versions(call.state)))
 
     def _loading(self, load: StateLoad) -> None:
-        taken_from = self._taken_from.get(load.state)
-        if not self._course.steps or (taken_from is not None and taken_from() is load.module) or not _is_its_own(load):
+        if not self._course.steps:
             return
-        source = taken_from() if taken_from is not None else None
+        if not _is_its_own(load):
+            self._loads_others.add(place())
+            return
+        taken = self._taken_from.get(load.state)
+        source = taken.module() if taken is not None else None
+        if source is load.module:
+            self._reloading(load, taken)
+            return
         theirs = dict(parameters_in(source)) if source is not None else {}
         for name, parameter in parameters_in(load.module):
             number = self._parameters.get(parameter)
             kept = self._tensors.get(load.state[name])
             if number is None or (theirs.get(name, parameter) is not parameter and gradient_of(parameter) is not None):
                 continue
-            if taken_from is not None:
+            if taken is not None:
                 key: tuple[Place | None, How] = (place(), "loaded")
                 self._met.setdefault(key, ([], self._shared.get(parameter)))[0].append(number)
             elif kept is not None and kept.born < self._since:
                 self._return(place(), number, kept)
+
+    def _reloading(self, load: StateLoad, taken: _Taken | None) -> None:
+        if taken is not None and taken.versions == _versions(load.state):
+            numbers = (self._parameters.get(parameter) for _, parameter in parameters_in(load.module))
+            known = [number for number in numbers if number is not None]
+            if known:
+                self._met.setdefault((place(), "reloaded"), ([], None))[0].extend(known)
 
     def _averaged(self, op: Op) -> None:
         """What is written to a parameter is an average of it with itself."""
@@ -236,7 +262,8 @@ class SelfAverages(Instrument):
             if where not in self._apart:
                 self._met.setdefault((where, "updated"), met)
         for (where, how), (parameters, made_at) in self._met.items():
-            if how == "put back" and not self._given.get(where, set()) <= set(parameters):
+            is_shared = how == "put back" and not self._given.get(where, set()) <= set(parameters)
+            if is_shared or (how == "reloaded" and where in self._loads_others):
                 continue
             self._tell(self._course.steps, set(parameters), made_at, where, how)
         self._met.clear()
@@ -271,6 +298,10 @@ def _is_in_place(target: torch.Tensor, source: torch.Tensor) -> bool:
     """Whether what is given to a tensor lies where the tensor does."""
     region = region_of(target)
     return region is not None and region_of(source) == region
+
+
+def _versions(state: Mapping[str, Any]) -> list[int]:
+    return [version_of(each) for each in state.values() if isinstance(each, torch.Tensor)]
 
 
 def _is_its_own(load: StateLoad) -> bool:

@@ -35,7 +35,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             told.add(event.location)
             yield _finding(trace, event, is_used=is_used, together=together[event.location] if are_several else 1)
     for met in meetings:
-        if met[0].how != "put back" or met[0].kept_at not in told:  # a snapshot that was loaded back
+        if met[0].how == "reloaded":
+            yield _reloaded(trace, met)
+        elif met[0].how != "put back" or met[0].kept_at not in told:  # a snapshot that was loaded back
             yield _meeting(trace, met)
 
 
@@ -116,6 +118,22 @@ def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
         severity="warning" if is_open else None,
         step_first=first.step,
         step_count=times,
+        parameters=first.parameters,
+    )
+
+
+def _reloaded(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
+    first = meetings[0]
+    return RULE.finding(
+        "what is loaded here is the state of the module itself, as it is: each of "
+        f"{plural(len(meetings), 'load')} left {trace.parameter_names(first.parameters)} as they were",
+        subject=trace.parameter_name(first.parameters[0]),
+        location=first.location,
+        help="take the state of the module that this one is to follow: `target.load_state_dict(online.state_dict())`",
+        evidence={"loads": len(meetings), "parameters": len(first.parameters)},
+        severity="warning",
+        step_first=first.step,
+        step_count=len(meetings),
         parameters=first.parameters,
     )
 
@@ -261,7 +279,7 @@ RULE = Rule(
     observes="Living `state_dict()`s that still share storage with parameters which later steps changed. Tensors "
     "that were kept since an earlier step and are updated from their own storage, subtracted from it, or copied back "
     "into it after the weights got other values, if only once at the end. And modules into which the parameters that "
-    "they already hold are loaded or averaged, as with a shallow copy.",
+    "they already hold are loaded or averaged, as with a shallow copy, or their own state is, as it is.",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead.",
     fix="Copy the snapshot when you take it; copy a module with `copy.deepcopy`.",

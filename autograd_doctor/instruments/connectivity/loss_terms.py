@@ -406,7 +406,8 @@ class LossTerms(Instrument):
     def _constant(self, tensor: torch.Tensor, written: torch.Tensor | None = None) -> _Constant | None:
         """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before.
 
-        One that got it in between was made inside a custom function, the output of which it is now.
+        One that got it in between was made inside a custom function, the output of which it is now. Where all that it
+        was computed from is within its graph, nothing was cut, whoever trains that.
         """
         live = self._is_live(tensor)
         if live and tensor is not written and has_graph(tensor):
@@ -415,7 +416,9 @@ class LossTerms(Instrument):
         if known is not None or live:
             return known
         made = self._tensors.get(tensor)
-        return _Constant(made, frozenset()) if made is not None and made.values else None
+        if made is None or not made.values or (has_graph(tensor) and not made.values & ~made.connected):
+            return None
+        return _Constant(made, frozenset())
 
     def _numbers_in(
         self, operation: Operation, inputs: Sequence[torch.Tensor]

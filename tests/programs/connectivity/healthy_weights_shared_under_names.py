@@ -1,4 +1,5 @@
 # guards: AD224 AD204
+# hinted: AD640
 """Weights that are shared on purpose: a block that is applied again and again, a head for the states of all layers, one
 encoder for two views of a picture, and one activation for all."""
 

@@ -17,10 +17,14 @@ from autograd_doctor.signals.signal import Seam, Signal
 
 @dataclass(eq=False, slots=True)
 class StateCall:
-    """A `state_dict()`, which calls those of the children. state: when it has ended, None where it raised."""
+    """A `state_dict()`, which calls those of the children. state: when it has ended, None where it raised.
+
+    inner: it is that of a child, which writes into the same state.
+    """
 
     module: nn.Module
     keep_vars: bool
+    inner: bool = False
     state: Any = None
 
 
@@ -56,7 +60,7 @@ class States(Seam):
     def _taking(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            call = StateCall(module, bool(kwargs.get("keep_vars")))
+            call = StateCall(module, bool(kwargs.get("keep_vars")), inner=bool(kwargs.get("prefix")))
             self.taking.send(call)
             try:
                 call.state = original(module, *args, **kwargs)

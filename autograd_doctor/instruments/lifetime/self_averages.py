@@ -136,8 +136,7 @@ class SelfAverages(Instrument):
                 self._shared.put(parameter, where)
 
     def _taken(self, call: StateCall) -> None:
-        """The module itself ends after all those in it, which write into the same state."""
-        if call.state is not None:
+        if call.state is not None and not call.inner:
             self._taken_from.put(call.state, _Taken(weakref.ref(call.module), _versions(call.state)))
 
     def _loading(self, load: StateLoad) -> None:

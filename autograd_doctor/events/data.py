@@ -751,7 +751,8 @@ class EndIgnored(Event, frozen=True):
     """A loss over classes counted tokens that a root was given, and ignored the token with which these sequences end.
 
     token: it is also what fills the positions that a mask hides from the root. rows: of the batch; ended: how many of
-    them end with it. counted: how many targets count. called_at: of the root.
+    them end with it. counted: how many targets count. called_at: of the root. marked_at: where the program marked
+    targets to be ignored by this value, if that was seen.
     """
 
     module: int
@@ -762,6 +763,7 @@ class EndIgnored(Event, frozen=True):
     counted: int
     location: Location | None
     called_at: Location | None
+    marked_at: Location | None = None
 
 
 class TargetInWindow(Event, frozen=True):

@@ -14,6 +14,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import CLASSES, IGNORED, LOSSES
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import at_home, readable
@@ -21,6 +22,7 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import Op, behind
 
 _MOST_CALLS = 16
 """In one step, the newest: a loss follows its forward."""
@@ -50,9 +52,10 @@ class SequenceEnds(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (EndIgnored,)
 
-    def __init__(self, site: Site, course: Course, lineage: Lineage, module_calls: ModuleCalls) -> None:
+    def __init__(self, site: Site, course: Course, tape: Tape, lineage: Lineage, module_calls: ModuleCalls) -> None:
         super().__init__(site)
         self._course = course
+        self._tape = tape
         self._lineage = lineage
         self._module_calls = module_calls
         self._calls: list[_EndedCall] = []
@@ -99,10 +102,14 @@ class SequenceEnds(Instrument):
         for call in reversed(self._calls):
             counted = _counted(call, wanted, ignored)
             if counted is not None:
-                self._pending.append(self._event(call, operation, target, counted))
+                self._pending.append(self._event(call, operation, target, counted, ignored))
                 return
 
-    def _event(self, call: _EndedCall, operation: Operation, target: torch.Tensor, counted: int) -> EndIgnored:
+    def _event(
+        self, call: _EndedCall, operation: Operation, target: torch.Tensor, counted: int, ignored: int
+    ) -> EndIgnored:
+        made = behind([self._tape.value(target)], live=False)
+        marks = next((op for op in made if _marks(op, call.value, ignored)), None)
         return EndIgnored(
             step=self._course.steps,
             module=call.module,
@@ -113,7 +120,14 @@ class SequenceEnds(Instrument):
             counted=counted,
             location=locate(operation.place),
             called_at=locate(call.place),
+            marked_at=marks.location if marks is not None else None,
         )
+
+
+def _marks(op: Op, token: int, ignored: int) -> bool:
+    """Whether it writes what the loss ignores wherever a token stands: `labels[labels == pad] = -100`."""
+    masks = (value.by for value in op.values if value.kind == "bool")
+    return ignored in op.numbers and any(by is not None and by.name == "eq" and token in by.numbers for by in masks)
 
 
 def _is_small(tensor: torch.Tensor) -> bool:

@@ -30,11 +30,15 @@ def _finding(trace: Trace, events: list[EndIgnored]) -> Finding:
         f"is none of the {counted} targets that count: the sequences are filled up with the same token, and the loss "
         "ignores it wherever it stands",
         subject=first.name or "targets",
-        location=first.location,
+        location=first.marked_at or first.location,
         help="ignore targets where the mask hides the tokens, not where they have this value; or fill up with a token "
         "of its own",
         evidence={"token": first.token, "rows": rows, "ended": ended, "counted": counted},
-        related=beside(first.location, ("the sequences go into the model here", first.called_at)),
+        related=beside(
+            first.marked_at or first.location,
+            ("the loss ignores them here", first.location),
+            ("the sequences go into the model here", first.called_at),
+        ),
         step_first=first.step + 1,
         step_count=len({event.step for event in events}),
     )
@@ -63,9 +67,9 @@ def bad() -> None:
         places = torch.arange(12)
         tokens = torch.randint(1, 30, (16, 12)).masked_fill(places >= lengths - 1, 0)
         mask = (places < lengths).long()
-        labels = tokens.masked_fill(tokens == 0, -100)
+        labels = tokens.masked_fill(tokens == 0, -100)  # <- AD719
         logits = model(tokens, mask)[:, :-1]
-        loss = nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten())  # <- AD719
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

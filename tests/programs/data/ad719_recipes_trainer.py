@@ -31,7 +31,7 @@ def collate(rows):
         ids[i, : len(row["input_ids"])] = torch.tensor(row["input_ids"])
         mask[i, : len(row["input_ids"])] = 1
     labels = ids.clone()
-    labels[labels == END] = -100
+    labels[labels == END] = -100  # <- AD719
     return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
 
@@ -52,4 +52,4 @@ trainer = Trainer(
     train_dataset=Recipes(160, seed=0),
     data_collator=collate,
 )
-trainer.train()  # <- AD719
+trainer.train()

@@ -722,7 +722,8 @@ class EvaluationOffScale(Event, frozen=True):
 class RowsAlike(Event, frozen=True):
     """All rows that a root was given in training were equal bit for bit, in each of the `steps` that were looked at.
 
-    name: of the argument. different: how many such rows there were, over all steps. Told at the end of the run.
+    name: of the argument. different: how many such rows there were, over all steps. whole: they were whole numbers, as
+    tokens are. Told at the end of the run.
     """
 
     module: int
@@ -732,6 +733,7 @@ class RowsAlike(Event, frozen=True):
     since: int
     steps: int
     different: int
+    whole: bool = False
 
 
 class TwinPasses(Event, frozen=True):

@@ -142,7 +142,8 @@ class PairsReduced(Event, frozen=True):
     location, operation: what combined them. left, right: its operands. shape: of the pairs. reduced_at: the line that
     summed them up. backward: that went through the sum; None for a comparison, which has no gradient. even: each pair
     was the sum of its two values, and all were averaged, which gives what the values one by one would have given.
-    of_parameters: one side was made of as many values of parameters alone, which may belong to no sample.
+    of_parameters: one side was made of as many values of parameters, and of numbers drawn for it, alone, which may
+    belong to no sample.
     """
 
     location: Location | None

@@ -21,7 +21,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
     finding = case.finding
     place = case.related("the graph ends here") or finding.location
     here = case.source(place)
-    if here is None or place is None or finding.confidence == "low" or _is_of_a_later_stage(case):
+    if here is None or place is None or finding.confidence == "low" or _is_meant(case):
         return
     cut = _cut(here, place)
     if cut is None:
@@ -33,9 +33,10 @@ def candidates(case: Case) -> Iterator[Candidate]:
             yield from _without(case, here, cuts)
 
 
-def _is_of_a_later_stage(case: Case) -> bool:
-    """Whether what learns no more had its stage: then the cut may be meant."""
-    return any("an earlier stage of the run made them learn" in note for note in case.finding.notes)
+def _is_meant(case: Case) -> bool:
+    """Whether what learns no more had its stage, or the cut is that of a straight-through estimator."""
+    had_its_stage = any("an earlier stage of the run made them learn" in note for note in case.finding.notes)
+    return had_its_stage or "straight_through" in case.finding.evidence
 
 
 def _together(case: Case, source: Source, cut: _Cut) -> Iterator[list[_Cut]]:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_doctor.operations import ADDING, BY_ELEMENT, EQUALITIES, NEGATIONS, SCALING
+from autograd_doctor.operations import ADDING, BY_ELEMENT, DRAWS, EQUALITIES, NEGATIONS, SCALING
+from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.provenance import address
+from autograd_doctor.tape import Value, behind, is_made_of_parameters
 
 _ARITHMETIC = frozenset({
     "__radd__", "__rdiv__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "add", "arctan2", "atan2", "copysign",
@@ -48,6 +50,19 @@ def are_paired(left: torch.Tensor, right: torch.Tensor, *, in_loss: bool = False
     if address(left) and address(left) == address(right):
         return False
     return paired_count(left.shape, right.shape) > left.numel()
+
+
+def is_of_no_sample(value: Value, other: Value) -> bool:
+    """Whether a value was made of parameters alone, or of numbers that were drawn for it as well, such as the levels of
+    quantiles, of which the other one knows nothing."""
+    if is_made_of_parameters(value):
+        return True
+    made, beside = behind([value], live=False), behind([other], live=False)
+    begins = [each for op in made for each in op.values if each.by is None]
+    drawn = {op for op in made if op.name in DRAWS and not op.values}
+    if not drawn or any(each.count > 1 and not each.is_parameter for each in begins):
+        return False
+    return bool(beside) and drawn.isdisjoint(beside) and not any(op.name in FROM_DATA for op in beside)
 
 
 def is_across_itself(left: torch.Tensor, right: torch.Tensor) -> bool:

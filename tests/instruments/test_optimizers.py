@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 from torch import nn
 from torch.optim import SGD, Adam
@@ -52,6 +53,26 @@ def test_momentum_of_an_optimizer_that_calls_it_a_beta():
         run.find(Optimizers).number(Adam([weight()], betas=(0.75, 0.9)))
         run.find(Optimizers).number(Adam([weight()], betas=(0.0, 0.9)))
         assert [event.groups[0].momentum for event in run.of(OptimizerBuilt)] == [0.75, 0.0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"eps": (None, 1e-3), "lr": 0.1},
+        {"betas": 0.9, "eps": None, "lr": [0.1]},
+        {"betas": None, "momentum": "nesterov", "weight_decay": (0.1, 0.2)},
+        {"betas": (None, 0.9), "lr": torch.ones(2)},
+    ],
+)
+def test_settings_of_any_kind_are_taken_as_they_come(settings):
+    class Odd(torch.optim.Optimizer):
+        def __init__(self, parameters):
+            super().__init__(parameters, settings)
+
+    with inventing(Optimizers) as run:
+        run.find(Optimizers).number(Odd([weight()]))
+        (built,) = run.of(OptimizerBuilt)
+        assert len(built.groups) == 1
 
 
 def test_naming_is_given_up_after_some_attempts():

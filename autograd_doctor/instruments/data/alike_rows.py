@@ -33,11 +33,13 @@ _MOST_LOOKS = 64
 
 @dataclass
 class _Field:
-    """An argument of a root at one line. looks: at how many steps; alike: what filled all rows then, if it did."""
+    """An argument of a root at one line. whole: it has whole numbers. looks: at how many steps; alike: what filled all
+    rows then, if it did."""
 
     name: str
     rows: int
     since: int
+    whole: bool
     step: int = -1
     looks: int = 0
     alike: list[int] = field(default_factory=list)
@@ -86,6 +88,7 @@ class AlikeRows(Instrument):
                         since=known.since,
                         steps=known.looks,
                         different=len(set(known.alike)),
+                        whole=known.whole,
                     )
                 )
 
@@ -129,7 +132,9 @@ class AlikeRows(Instrument):
         if rows is None:
             return
         if known is None:
-            known = self._fields[line] = _Field(variable_name(tensor), len(tensor), self._course.steps)
+            known = self._fields[line] = _Field(
+                variable_name(tensor), len(tensor), self._course.steps, not tensor.is_floating_point()
+            )
         known.step = self._course.steps
         known.looks += 1
         known.alike += rows[:1] if len(set(rows)) == 1 else []

@@ -12,6 +12,7 @@ well, as in the energy distance between two samples.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import permutations
 from math import prod
 from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -40,6 +41,7 @@ from autograd_doctor.reading.pairs import (
     SMALLEST_OR_LARGEST,
     are_paired,
     is_across_itself,
+    is_of_no_sample,
     paired_shape,
     stays_even,
 )
@@ -50,7 +52,6 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
-from autograd_doctor.tape import is_made_of_parameters
 
 _FOLLOWED = COMBINES | ELEMENTWISE | REDUCTIONS | MOVES
 
@@ -62,7 +63,7 @@ class _Pairs:
     even: each is the sum of what the one and the other tensor give to it.
     shown: without a graph, the sum of them is a number to be looked at: labels were compared with what a model made.
     learned: where the operands lie that have a graph. is_across_itself: both are one of these. of_parameters: one of
-    them was made of parameters alone, value by value.
+    them was made of parameters alone, value by value, or of numbers drawn for it as well.
     is_error: they are differences, and nothing else that is learned has come in, as weights of basis functions do: then
     a sum over one dimension is part of a loss, too.
     """
@@ -175,7 +176,7 @@ class Pairs(Instrument):
             even=operation.name in ADDING,
             learned=learned,
             is_across_itself=across_itself,
-            of_parameters=any(is_made_of_parameters(self._tape.value(each)) for each in operands),
+            of_parameters=any(is_of_no_sample(*each) for each in permutations(self._tape.values(operands))),
         )
         self._pairs.put(result, pairs)
         if operation.name in BY_ELEMENT and result.dim() == 0:

@@ -32,15 +32,28 @@ _TOLERANCES = ("tolerance_grad", "tolerance_change")
 
 
 def setting(group: dict[str, Any], name: str) -> float:
-    """A number of a parameter group: 0 where it has none, NaN where the optimizer works it out by itself (`None`)."""
-    value = group.get(name, 0.0)
-    return math.nan if value is None else float(value)
+    """A number of a parameter group: 0 where it has none, NaN where the optimizer works it out by itself (`None`), or
+    has several, as Adafactor has for `eps`."""
+    return _number(group.get(name, 0.0))
+
+
+def _momentum(group: dict[str, Any]) -> float:
+    betas = group.get("betas") or 0.0
+    first = betas[0] or 0.0 if isinstance(betas, tuple | list) else betas
+    return setting(group, "momentum") if "momentum" in group else _number(first)
 
 
 def learning_rate(group: dict[str, Any]) -> float | None:
     """None where a group has no `lr`, as optimizers of the program's own may call it anything, or works it out."""
     rate = group.get("lr")
-    return None if rate is None else float(rate)
+    return None if rate is None else _number(rate)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):  # no number, or a tensor of several
+        return math.nan
 
 
 class Optimizers(Instrument):
@@ -157,11 +170,10 @@ class Optimizers(Instrument):
                 self.name_when_held(number, optimizer)
 
     def _group(self, group: dict[str, Any], highest: float = 0.0) -> ParameterGroup:
-        betas: Iterable[Any] = group.get("betas", (0.0,))
         return ParameterGroup(
             parameters=[self._known.number(parameter) for parameter in group["params"]],
             lr=learning_rate(group),
-            momentum=setting(group, "momentum") if "momentum" in group else float(next(iter(betas)) or 0.0),
+            momentum=_momentum(group),
             weight_decay=setting(group, "weight_decay"),
             eps=setting(group, "eps") if "eps" in group else None,
             highest_lr=highest,

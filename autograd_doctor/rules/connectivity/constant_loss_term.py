@@ -9,9 +9,10 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.events.tapes import TapeSealed
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Severity
+from autograd_doctor.operations import PRODUCTS
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.tape import is_made_of_parameters
+from autograd_doctor.tape import behind, is_made_of_parameters
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called, described, help_for, is_comparison
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
@@ -57,6 +58,15 @@ def _is_decayed(trace: Trace, term: LossTerm) -> bool:
     return term.trained <= decayed and bool(numbers) and all(map(is_made_of_parameters, numbers))
 
 
+def _weighs_others(trace: Trace, term: LossTerm) -> bool:
+    """Whether it is of numbers that weigh other terms, as the entropy of the responsibilities of a mixture is: it
+    belongs to the bound that is maximised, and has no gradient by definition."""
+    added = {value for tape in trace.tapes for op in tape.ops if op.location == term.location for value in op.plain}
+    sources = {value for op in behind(added, live=False) for value in op.outputs if value.values and value.count > 1}
+    products = (op for tape in trace.tapes for op in tape.ops if op.name in PRODUCTS and op.live)
+    return any(not sources.isdisjoint(op.plain) for op in products)
+
+
 def _finding(trace: Trace, term: LossTerm) -> Finding:
     since = f"from step {term.backwards[0].step + 1} on " if term.seen.was_live else ""
     before = "; until then, what was added here had one" if term.seen.was_live else ""
@@ -66,7 +76,7 @@ def _finding(trace: Trace, term: LossTerm) -> Finding:
         location=term.location,
         help=_DRAWN if term.seen.drawn else _help(term.cut),
         confidence="medium" if term.seen.drawn else "high",
-        severity="info" if _is_decayed(trace, term) else "warning" if _may_be_meant(term) else None,
+        severity=_severity(trace, term),
         guessed=term.seen.guessed,
         so_far=term.cut is not None and may_be_undone(trace, [term.cut]),
         evidence=term.evidence(trace),
@@ -75,6 +85,12 @@ def _finding(trace: Trace, term: LossTerm) -> Finding:
         step_count=len(term.backwards),
         parameters=term.seen.parameters,
     )
+
+
+def _severity(trace: Trace, term: LossTerm) -> Severity | None:
+    if _is_decayed(trace, term) or _weighs_others(trace, term):
+        return "info"
+    return "warning" if _may_be_meant(term) else None
 
 
 def _source(trace: Trace, term: LossTerm) -> str:

@@ -11,6 +11,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
+from autograd_doctor.tape import Op
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by, seen_first
 from autograd_doctor.views.crash import lacks_graph
@@ -18,6 +19,11 @@ from autograd_doctor.views.cut_states import CutState, cut_states
 from autograd_doctor.views.cuts import called, help_for
 from autograd_doctor.views.so_far import may_be_undone
 from autograd_doctor.views.tapes import Seen, seen_in_steps
+
+_TEACH_IT = (
+    "a straight-through estimator gives its gradient to the way around: put no more than the choice inside it, or "
+    "teach {} by a term on what was chosen, such as `mse_loss(chosen, x.detach())`"
+)
 
 
 @dataclass
@@ -126,6 +132,7 @@ def _finding(trace: Trace, one: _Found) -> Finding:
     related = [Related(f"`{other.operation}` here drops the graph too", place) for place, other in one.others.items()]
     if first.location is not None:
         related.append(Related("this backward does not reach them", first.location))
+    straight_through = _goes_straight_through(trace, cut)
     return RULE.finding(
         message,
         subject=cut.tensor or trace.parameter_name(parameters[0]),
@@ -133,9 +140,10 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         severity="warning" if is_late else None,
         guessed=one.guessed,
         so_far=not lacks_graph(first) and may_be_undone(trace, one.cuts),
-        help=help_for(cut),
+        help=_TEACH_IT.format(names) if straight_through else help_for(cut),
         evidence={
             "operation": cut.operation,
+            **({"straight_through": True} if straight_through else {}),
             "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
             "number_of_parameters": len(parameters),
             "backwards": len(one.backwards),
@@ -146,6 +154,19 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         step_count=len(one.backwards),
         parameters=parameters,
     )
+
+
+def _goes_straight_through(trace: Trace, cut: Cut) -> bool:
+    """Whether it is the one of `x + (y - x).detach()`, which gives the value of `y` and the gradient of `x`."""
+    ops = (op for tape in trace.tapes for op in tape.named("detach") if op.location == cut.location)
+    return any(_joins_again(op) for op in ops)
+
+
+def _joins_again(detached: Op) -> bool:
+    by = detached.values[0].by
+    if by is None or by.name != "sub" or len(by.values) != 2:
+        return False
+    return any(use.name == "add" and by.values[1] in use.values for use in detached.output.uses)
 
 
 def _cut_state(trace: Trace, seen: Seen[CutState]) -> Finding:

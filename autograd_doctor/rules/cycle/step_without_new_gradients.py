@@ -32,13 +32,14 @@ _STAGE = 10
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    written = {number for ran in trace.of(BackwardRan) if ran.kind == "backward" for number in ran.wrote}
     for optimizer, steps in steps_by_optimizer(trace).items():
         if optimizer is None or not _could_learn(trace, optimizer):
             continue
         with_new = _with_new(steps) | _retried(trace, steps)
         for at_one_place in _by_place(steps).values():
             without_new = [step for step in at_one_place if id(step) not in with_new]
-            again = [step for step in without_new if _found_old(step)]
+            again = [step for step in without_new if _found_old(step) and written.intersection(_fed(step))]
             if len(again) >= tunables["minimum_repeats"]:
                 yield _stepped_again(trace, optimizer, len(at_one_place), again)
             elif len(without_new) >= tunables["minimum_repeats"] and len(without_new) == len(at_one_place):
@@ -171,6 +172,11 @@ def _wind_a_schedule(trace: Trace, steps: Steps) -> bool:
     computed = any(event.sequence in span for event in (*trace.of(ForwardRan), *trace.of(BackwardRan)))
     scheduled = sum(event.sequence in span for event in trace.of(SchedulerStepped))
     return not computed and scheduled >= len(steps) - 1
+
+
+def _fed(step: OptimizerStepped) -> set[int]:
+    """What it found gradients for. Where no backward ever writes one, the program decides how long to go on with it."""
+    return {parameter for use in step.uses for parameter in use.parameters}
 
 
 def _one_batch_late(trace: Trace, optimizer: int, steps: Steps, repeats: int) -> bool:

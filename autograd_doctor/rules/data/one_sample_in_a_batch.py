@@ -26,6 +26,7 @@ def _finding(trace: Trace, event: RowsAlike) -> Finding:
         "are another",
         subject=event.name or "batch",
         location=event.location,
+        severity="info" if event.whole else None,
         confidence="medium",
         help="where samples are stored, store copies (`array.copy()`, `tensor.clone()`): an object that is written "
         "over in place is one object however often it is put into a list",
@@ -119,7 +120,8 @@ RULE = Rule(
     why="A batch of one sample many times teaches what a single one would: the others were lost before.",
     fix="Store copies of what is written over in place.",
     fine="Rows that were repeated by `expand`, `repeat`, or by stacking one that nobody writes over, also if they were "
-    "cast or brought to an accelerator since, and a prompt or context that stays the same in all steps.",
+    "cast or brought to an accelerator since, and a prompt or context that stays the same in all steps. Rows of tokens "
+    "are an `info`: they may be a prompt that is answered several times, as in GRPO.",
     needs=(ModuleSeen, RowsAlike),
     examine=examine,
     bad=(bad,),

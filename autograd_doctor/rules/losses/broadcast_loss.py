@@ -40,7 +40,9 @@ def _finding(trace: Trace, events: list[PairsReduced]) -> Finding:
         "one with the dimension of size one, or `.unsqueeze` on the other",
         severity="info" if is_even or may_be_meant else None,
         confidence="low" if may_be_meant else "high",
-        notes=("one side is made of parameters alone: if these belong to no sample, all pairs are meant",)
+        notes=(
+            "one side is made of parameters or random numbers alone: if it belongs to no sample, all pairs are meant",
+        )
         if may_be_meant
         else (),
         evidence=evidence(events),

@@ -6,7 +6,7 @@ And its terms that compare a result with itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import ClassVar
 
 import torch
@@ -18,14 +18,14 @@ from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import ADDING, BY_DIFFERENCE, JOINS, MOVES, NORMS, SCALING, SUMS
+from autograd_doctor.operations import BY_DIFFERENCE, SCALING
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.tape import Op, Value, behind, numbers_in
+from autograd_doctor.tape import Op, Value, behind, numbers_in, terms_behind
 
 _COMPARES = BY_DIFFERENCE | {"kl_div"}
 _ROUNDING = 1e-5
@@ -43,8 +43,6 @@ _REWRITTEN = SCALING | {
 }  # fmt: skip
 """What says the same in other words, where nothing else is an operand: not what bounds or turns, as a penalty on what
 leaves a range does, or on what is not symmetric."""
-_AVERAGES = frozenset({"mean", "sum"})
-_ZERO_STAYS = SUMS | SCALING | MOVES | NORMS | _AVERAGES | {"abs", "clamp", "neg", "pow", "sqrt", "square"}
 
 
 class OwnReferences(LossQuery):
@@ -105,7 +103,7 @@ class OwnReferences(LossQuery):
             found = (op for op in behind(roots) if op in self._equal and _is_used(op, roots))
             self._tell(found, self._equal, itself=False)
         if self._itself:
-            found = (op for op in _in_terms(roots) if op in self._itself)
+            found = (op for op in terms_behind(roots) if op in self._itself)
             self._tell((op for op in found if op.location not in self._compares_others), self._itself, itself=True)
 
     def _tell(self, found: Iterable[Op], equal: dict[Op, bool], *, itself: bool) -> None:
@@ -177,21 +175,6 @@ def _origin(value: Value) -> Value:
     while value.by is not None and value.by.name in _REWRITTEN and len(value.by.values) == 1:
         value = value.by.values[0]
     return value
-
-
-def _in_terms(roots: Sequence[Value]) -> Iterator[Op]:
-    """The operations that make the terms of a loss: those that add and weigh terms, and such as keep a zero a zero."""
-    pending, met = [root.by for root in roots], set[Op]()
-    while pending:
-        op = pending.pop()
-        if op is None or op in met:
-            continue
-        met.add(op)
-        yield op
-        if op.output.learns and op.name in ADDING | JOINS | SCALING | MOVES | _AVERAGES | {"neg"}:
-            pending += [value.by for value in (op.live if op.name in SCALING else op.values)]
-        elif not op.output.learns and op.name in _ZERO_STAYS:
-            pending += [value.by for value in op.values]
 
 
 def _are_alike(op: Op) -> bool:

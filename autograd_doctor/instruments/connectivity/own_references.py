@@ -84,6 +84,7 @@ class OwnReferences(LossQuery):
         if op.location in self._differ or result is None or not readable(result):
             return
         if _is_of_one_model(op):
+            self._met_others(op)
             if self._looks.take(op.location):
                 self._equal[op] = _are_alike(op) if op.name == "kl_div" else not bool(result.detach().any())
         elif not _compares_with_itself(op):
@@ -157,7 +158,8 @@ def _learn_by_parameters(ways: Set[Op]) -> bool:
 def _compares_with_itself(op: Op) -> bool:
     """Whether both sides are made of one tensor, or neither learns and both come from the same parameters.
 
-    A bare difference of one tensor from itself is a way to write a zero with a gradient.
+    A bare difference of one tensor from itself is a way to write a zero with a gradient. Weights that are frozen for a
+    while are as they were: neither they nor their copies were computed.
     """
     sides = op.operands[:2]
     if len(sides) != 2 or len(op.values) != 2 or not all(side.is_floating and side.values for side in op.values):
@@ -165,9 +167,10 @@ def _compares_with_itself(op: Op) -> bool:
     one, other = op.values
     if one.shape != other.shape or one.count < _LEAST:
         return False
+    origins = {_origin(one), _origin(other)}
     if not (one.learns or other.learns):
-        return one.values == other.values
-    return op.name != "sub" and _origin(one) is _origin(other)
+        return one.values == other.values and (len(origins) == 1 or all(each.by is not None for each in origins))
+    return op.name != "sub" and len(origins) == 1
 
 
 def _origin(value: Value) -> Value:

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any, Literal, TypeVar
 
 from autograd_doctor.findings import Location
-from autograd_doctor.operations import LOOK_UPS, reduction
+from autograd_doctor.operations import ADDING, JOINS, LOOK_UPS, MOVES, NORMS, SCALING, reduction
 
 L = TypeVar("L")
 Labels = dict["Value", L]
@@ -26,6 +26,8 @@ GRAD = "grad"
 FUNCTION = "autograd.Function"
 """That of a custom function."""
 _LONGEST_WAY = 32
+_LEADS_TO_TERMS = ADDING | JOINS | SCALING | MOVES | {"mean", "neg", "pow", "square", "sum"}
+_ZERO_STAYS = _LEADS_TO_TERMS | NORMS | {"abs", "clamp", "sqrt"}
 _NUMBERS = frozenset({int, float, bool})
 """What else an operand may be: asking whether something is of an abstract class takes much longer."""
 
@@ -230,6 +232,22 @@ def nearest_behind(roots: Iterable[Value], most: int) -> list[Op]:
             found[op.number] = op
             pending += op.values
     return [found[number] for number in sorted(found)]
+
+
+def terms_behind(roots: Iterable[Value]) -> Iterator[Op]:
+    """The operations that make the terms of a loss, and those that add and weigh them; where a term has no gradient,
+    also what it is zero with, where that is zero."""
+    pending, met = [root.by for root in roots], set[Op]()
+    while pending:
+        op = pending.pop()
+        if op is None or op in met:
+            continue
+        met.add(op)
+        yield op
+        if op.output.learns and op.name in _LEADS_TO_TERMS:
+            pending += [value.by for value in (op.live if op.name in SCALING else op.values)]
+        elif not op.output.learns and op.name in _ZERO_STAYS:
+            pending += [value.by for value in op.values]
 
 
 def is_made_of_parameters(value: Value) -> bool:

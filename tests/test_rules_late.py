@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 from traces import at, built, examined, forward, in_order, module, seen, stepped
 
 from autograd_doctor.events.connectivity import ReferenceCompared
@@ -123,3 +124,9 @@ def test_what_is_never_other_than_its_reference_is_told_once_for_all_lines() -> 
 )
 def test_what_may_still_differ_from_its_reference_is_not_told(events: list[Event]) -> None:
     assert not examined(target_replaced.RULE, events)
+
+
+def test_a_comparison_with_itself_is_told_as_such() -> None:
+    (finding,) = examined(target_replaced.RULE, [replace(compared(i), itself=True) for i in range(3)])
+    assert "with one that is equal to it" in finding.message
+    assert "so is its gradient" in finding.message

@@ -325,7 +325,8 @@ class FixedSlopeAdded(Event, frozen=True):
 
 class ReferenceCompared(Event, frozen=True):
     """A loss that went backward holds differences, at one line, between what has a graph and what the same parameters
-    gave without one, in a forward of its own. equal: all of them were zero in every element.
+    gave without one, in a forward of its own. equal: all of them were zero in every element. itself: it is terms of the
+    loss that compare one result with itself, or what has no gradient with what the same parameters gave otherwise.
 
     reference_at: where the side without a graph was made. Told of each line for the first few backwards, and when the
     two sides differ.
@@ -335,6 +336,7 @@ class ReferenceCompared(Event, frozen=True):
     reference_at: Location | None
     parameters: list[int]
     equal: bool
+    itself: bool = False
 
 
 class EntriesAreOne(Event, frozen=True):

@@ -667,3 +667,20 @@ class ObjectiveMinimised(Event, frozen=True):
     location: Location | None
     higher: bool
     backward_at: Location | None
+
+
+class HessianRowsSummed(Event, frozen=True):
+    """`grad` of a gradient of several columns, by what that was taken by, gave the sums of the rows of the Hessian, of
+    which a loss picks columns or takes sums.
+
+    columns: of the gradient. mixed: the largest derivative of one column by another coordinate, as a share of the
+    largest by its own. location: of the call or, of a function that takes other derivatives at the same line
+    (taken_at), where that was called. used_at: where columns are picked, or summed up (used: the operation).
+    """
+
+    location: Location | None
+    taken_at: Location | None
+    used_at: Location | None
+    used: str
+    shape: list[int]
+    mixed: float

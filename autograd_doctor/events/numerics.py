@@ -230,3 +230,23 @@ class GradientMeasured(Event, frozen=True):
     parameters: list[int]
     norms: list[float]
     loss: float
+
+
+class ChoiceSwallowed(Event, frozen=True):
+    """All elements of a term of a loss, which a hinge or the like had made of a choice from what was masked, were as
+    the mask decided. swallowed: False where that ended, or others at the line were not.
+
+    value: what the choice took in each row, though it had others; None if that is infinite. chosen_by, chosen_at: the
+    choice. location, operation: what made one finite number of it. written_at: the line that masked, if it was seen.
+    parameters: those that the term would teach.
+    """
+
+    location: Location | None
+    operation: str
+    chosen_by: str
+    chosen_at: Location | None
+    written_at: Location | None
+    value: float | None
+    elements: int
+    parameters: list[int]
+    swallowed: bool

@@ -15,6 +15,20 @@ from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.step_cycle import related
 from autograd_doctor.wording import plural
 
+_OF_A_REFERENCE = (
+    "a result with a reference",
+    "",
+    "take the reference from a copy that stays as it is: `reference = copy.deepcopy(model)` before training, instead "
+    "of `reference = model`",
+)
+_OF_ITSELF = (
+    "a result with one",
+    "; this term of the loss is 0, and so is its gradient",
+    "give the comparison what is to learn on one side, as the output of the student, and what it is to learn from on "
+    "the other",
+)
+"""What is compared with what, what comes of it, and what to change."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     runs = trace.of(ForwardRan)
@@ -58,10 +72,10 @@ def _compared_with_itself(trace: Trace, fewest: float) -> Iterator[list[Referenc
     lines: dict[object, list[ReferenceCompared]] = defaultdict(list)
     for event in trace.of(ReferenceCompared):
         lines[event.location].append(event)
-    models: dict[tuple[int, ...], list[ReferenceCompared]] = defaultdict(list)
+    models: dict[tuple[bool, *tuple[int, ...]], list[ReferenceCompared]] = defaultdict(list)
     for events in lines.values():
         if len({event.step for event in events}) >= fewest and all(event.equal for event in events):
-            models[tuple(events[0].parameters)] += events
+            models[events[0].itself, *events[0].parameters] += events
     yield from models.values()
 
 
@@ -87,14 +101,14 @@ def _shapes(trace: Trace, module: int) -> list[list[int]]:
 
 def _itself(trace: Trace, events: Sequence[ReferenceCompared]) -> Finding:
     first, steps = events[0], len({event.step for event in events})
+    what, effect, change = _OF_ITSELF if first.itself else _OF_A_REFERENCE
     return RULE.finding(
-        "this line compares a result with a reference that is equal to it in every element, in all "
-        f"{plural(steps, 'step')} that were looked at: both come from {trace.parameter_names(first.parameters)}",
+        f"this line compares {what} that is equal to it in every element, in all {plural(steps, 'step')} that were "
+        f"looked at: both come from {trace.parameter_names(first.parameters)}{effect}",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.location,
         confidence="medium",
-        help="take the reference from a copy that stays as it is: `reference = copy.deepcopy(model)` before training, "
-        "instead of `reference = model`",
+        help=change,
         evidence={"steps": steps, "parameters": len(first.parameters)},
         related=related(("the reference was computed here", first.reference_at)),
         step_first=first.step + 1,
@@ -148,6 +162,26 @@ def bad() -> None:
             learner.target = learner.model
 
 
+def bad_teacher_of_itself() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(6, 4), nn.Linear(6, 4)
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
+    for _ in range(12):
+        x = torch.randn(32, 6)
+        with torch.no_grad():
+            wanted = teacher(x)
+        scores = student(x)
+        soft = functional.kl_div((wanted / 2).log_softmax(1), (wanted / 2).softmax(1))  # <- AD224
+        loss = functional.cross_entropy(scores, x[:, :4].argmax(1)) + 4 * soft
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import copy
 
@@ -196,24 +230,26 @@ RULE = Rule(
     code="AD224",
     name="target-replaced",
     severity="warning",
-    title="the model itself is used where a copy of it should be",
+    title="a model is used in the place of its copy, or compared with itself",
     observes="Which modules a line calls without gradients: at first one with the shapes of another that is "
     "trained, held by no optimizer; from some step on the trained one, while the first is never called again. "
     "Differences in a loss, between what has a gradient and what the same parameters gave without one, that are "
-    "exactly zero. And a module that stands several times in one `nn.ModuleList` or `nn.ModuleDict`, and is called "
-    "in each step on as many inputs, whose numbers hardly correlate.",
+    "exactly zero. Terms of a loss that compare a result with itself, or with what the same parameters gave where "
+    "neither has a gradient, and that are zero in every step. And a module that stands several times in one "
+    "`nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many inputs, whose numbers hardly correlate.",
     why="A target that moves with the model chases itself: values of one network bootstrap from the same network, and "
     "diverge or collapse. A penalty that should keep the model near a reference compares it with itself, and does "
-    "nothing.",
-    fix="Copy the weights into the target.",
+    "nothing. Nor does a distillation of the teacher from the teacher.",
+    fix="Copy the weights into the target; compare what is to learn with what it is to learn from.",
     fine="Targets that are made anew by `copy.deepcopy`, teachers that stay fixed, and lines that evaluate one model "
     "after another. A stage in which the model labels data for itself, or plays against itself, looks the same: "
     "ignore it there. Layers that are repeated with the same weights, one after the other, heads that several layers "
     "share, and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
-    "differences from what was only detached, or from what is the same in a part of the run alone.",
+    "differences from what was only detached, or from what is the same in a part of the run alone. Lines that compare "
+    "other results as well, as those that go through the layers of two models that share one, and what weighs a term.",
     needs=(EntriesAreOne, ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
     examine=examine,
-    bad=(bad,),
+    bad=(bad, bad_teacher_of_itself),
     good=(good, good_folds),
     tunables={
         "steps": Tunable(

@@ -68,6 +68,17 @@ def indexed(x: Tensor) -> Tensor:
     return x[:, :, :, torch.randperm(6)]
 
 
+def in_quarters(x: Tensor) -> Tensor:
+    x, quarters = x.clone(), torch.randint(0, 4, (8,))
+    for quarter in range(4):
+        x[quarters == quarter] = torch.rot90(x[quarters == quarter], quarter, (-2, -1))
+    return x
+
+
+def by_distribution(x: Tensor) -> Tensor:
+    return torch.where(torch.distributions.Bernoulli(0.5).sample((8, 1, 1, 1)) > 0, x.flip(-2), x)
+
+
 def warped(x: Tensor) -> Tensor:
     theta = torch.eye(2, 3) + 0.1 * torch.randn(8, 2, 3)
     return grid_sample(x, affine_grid(theta, list(x.shape), align_corners=False), align_corners=False)
@@ -77,7 +88,9 @@ def noisy(x: Tensor) -> Tensor:
     return x + torch.rand_like(x)
 
 
-@pytest.mark.parametrize("turn", [chosen, written, blended, gathered, picked, indexed, warped])
+@pytest.mark.parametrize(
+    "turn", [chosen, written, blended, gathered, picked, indexed, in_quarters, by_distribution, warped]
+)
 def test_two_draws(turn: Callable[[Tensor], Tensor]) -> None:
     (event,) = told(lambda x, y: (turn(x), turn(y)))
     assert (event.steps, event.of, event.turned) == (STEPS, STEPS, True)
@@ -87,7 +100,9 @@ def test_two_draws(turn: Callable[[Tensor], Tensor]) -> None:
     assert event.input_at.column < event.target_at.column
 
 
-@pytest.mark.parametrize("turn", [chosen, written, blended, gathered, picked, indexed, warped])
+@pytest.mark.parametrize(
+    "turn", [chosen, written, blended, gathered, picked, indexed, in_quarters, by_distribution, warped]
+)
 def test_draws_of_one_side_or_of_one_picture(turn: Callable[[Tensor], Tensor]) -> None:
     assert told(lambda x, y: (turn(x), y)) == []
     assert told(lambda x, y: (x, turn(y))) == []

@@ -104,7 +104,7 @@ def _finding(trace: Trace, optimizer: int | None, uneven: list[_Window], total: 
     return RULE.finding(
         f"each of {number} micro-batches counts the same in a step of {called(trace, optimizer)}, though one holds "
         f"{low:,} elements that count and another {high:,}: an element of the small one weighs {widest.ratio:.2g} "
-        f"times as much. They differ at least {ratio:g}-fold in {share(len(uneven), total)} that were looked at closely",
+        f"times as much. They differ {ratio:g} times or more in {share(len(uneven), total)} looked at closely",
         subject=trace.optimizer_name(optimizer),
         location=location,
         help='add up the losses of the elements (`reduction="sum"`) and divide each micro-batch\'s sum by the number '

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import affine_grid, binary_cross_entropy_with_logits, grid_sample
+from torch.nn.functional import affine_grid, avg_pool2d, binary_cross_entropy_with_logits, grid_sample, pad
 
 from autograd_doctor.events.data import PairsMisaligned
 from autograd_doctor.instruments.data.drawn_turns import DrawnTurns
@@ -108,6 +108,7 @@ def test_draws_of_one_side_or_of_one_picture(turn: Callable[[Tensor], Tensor]) -
     assert told(lambda x, y: (x, turn(y))) == []
     assert told(lambda x, y: (turn(x), turn(x))) == []
     assert told(lambda x, y: (turn(x), noisy(y))) == []
+    assert told(lambda x, y: (turn(pad(x, (1, 1, 1, 1))[..., 1:-1, 1:-1]), turn(avg_pool2d(x, 3, 1, 1)))) == []
 
 
 def test_two_ways_of_turning() -> None:

@@ -125,23 +125,25 @@ class DrawnTurns(LossQuery):
             line.input_at, line.target_at = self._places(inputs, targets)
 
     def _way(self, values: Iterable[Value]) -> _Way:
-        """From values back, as long as each stays where it is, or is turned."""
-        way, waiting, met = _Way(), list(values), set[Value]()
+        """From values back: to what turned them as long as each stays where it is, and to the data that they are of."""
+        way, waiting, met = _Way(), [(value, True) for value in values], set[Value]()
         while waiting:
-            value = waiting.pop()
+            value, in_place = waiting.pop()
             op = value.by
             if value in met:
                 continue
             met.add(value)
             turn = _turn(op) if op is not None else None
             draws = self._draws(turn.by) if turn is not None else set()
-            if turn is not None and (draws or not _are_told(turn.by)):
-                way.turned_by |= draws
-                waiting += turn.moved
-            elif turn is not None or op is None or op.name not in _IN_PLACE:
+            if turn is not None:
+                in_place &= bool(draws) or not _are_told(turn.by)
+                way.turned_by |= draws if in_place else set()
+                waiting += [(each, in_place) for each in turn.moved]
+            elif op is None or op.name in _DRAWS:
                 way.sources.add(value)
             else:
-                waiting += op.values[:1] if op.name in MOVES else op.values
+                flow = op.values[:1] if op.name in MOVES else _flow_in(op)
+                waiting += [(each, in_place and op.name in _IN_PLACE) for each in flow if each.count > 1]
         return way
 
     def _draws(self, values: Sequence[Value]) -> set[int]:

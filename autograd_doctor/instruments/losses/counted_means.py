@@ -17,7 +17,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import BY_ELEMENT, CLASSES, IGNORED, MOVES
+from autograd_doctor.operations import BY_ELEMENT, CLASSES, IGNORED, MASKED, MOVES
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.tensor_facts import readable
@@ -27,7 +27,6 @@ from autograd_doctor.signals.loaders import BatchAsked
 from autograd_doctor.tape import Op, Value, source_of
 
 _SAME_VALUES = MOVES - {"__getitem__", "gather", "index_select", "masked_select", "take_along_dim"}
-_CHOICES = frozenset({"__getitem__", "masked_select"})
 _MOST_TOLD = 400
 """Of a line: a few dozen steps of it are looked at closely."""
 _AS_GOOD_AS = 1e-3
@@ -176,7 +175,7 @@ def _whole(targets: Value, scores: Value) -> tuple[int, ...]:
 def _of_choice(op: Op, value: Value) -> _Counted | None:
     """Values that a mask has chosen."""
     chosen_by = source_of(value, _SAME_VALUES).by
-    if chosen_by is None or chosen_by.name not in _CHOICES or len(chosen_by.values) != 2:
+    if chosen_by is None or chosen_by.name not in MASKED or len(chosen_by.values) != 2:
         return None
     mask = chosen_by.values[1]
     return _of_mask(op, mask) if mask.kind == "bool" else None
@@ -195,7 +194,7 @@ def _of_masked_sum(total: Value) -> _Counted | None:
 
 def _is_of_loss(value: Value) -> bool:
     """Whether there is a loss for each element behind it, of data that are no more than compared."""
-    op = source_of(value, _SAME_VALUES | _CHOICES).by
+    op = source_of(value, _SAME_VALUES | MASKED).by
     if op is None:
         return False
     if op.name in BY_ELEMENT | CLASSES:

@@ -31,6 +31,8 @@ TAKES = frozenset({"__getitem__", "index_select"})
 PICKS = frozenset({"__getitem__", "gather", "take_along_dim"})
 """Operations by which one value is picked from each row, as the score of a class."""
 LOOK_UPS = TAKES | PICKS
+MASKED = frozenset({"__getitem__", "masked_select"})
+"""Operations by which a mask chooses values."""
 VIEWS = frozenset({"flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"})
 """The most usual of those that give values another shape."""
 UPLOADS = frozenset({"as_tensor", "cuda", "to", "xpu"})

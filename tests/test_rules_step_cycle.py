@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,6 +23,7 @@ from autograd_doctor.events.cycle import (
 )
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.losses import MeanCounted
 from autograd_doctor.events.numerics import UpdatesMeasured
 from autograd_doctor.events.run import LightStepsCounted, ProgramRaised, RunEnded
 from autograd_doctor.events.steps import (
@@ -46,6 +48,7 @@ from autograd_doctor.rules.cycle import (
     gradients_cleared_before_step,
     learning_rate_zero,
     loss_backpropagated_twice,
+    micro_batches_weighed_alike,
     missing_optimizer_step,
     missing_zero_grad,
     nothing_learned,
@@ -1330,3 +1333,55 @@ def test_a_schedule_of_batches_stepped_after_passes_that_were_cut(length: int, e
     cut = BatchDrawn(loader=0, name="loader", location=None, pass_number=1, batches=11, length=32, ended=True, cut=True)
     findings = judge(scheduler_stepped_too_often.RULE, [cut, *per_epoch(3, 11, length, ended=ended)])
     assert [finding.message.endswith("the 3 epochs of the run have") for finding in findings] == [True] * found
+
+
+# --------------------------------------------------------------------------------------------------------------- AD124
+
+
+def means(*windows: Sequence[int], **fields: Any) -> list[Event]:
+    """Steps, each with the gradients of micro-batches that count so many elements."""
+    events: list[Event] = [built()]
+    number = 0
+    for step, counts in enumerate(windows):
+        first = number
+        for elements in counts:
+            given = {"shape": [8, 200], "uneven": True, "factor": 0.5, "location": line(3), **fields}
+            events.append(MeanCounted(step=step, backward=number, counted=elements, **given))
+            events.append(ran(number, step=step))
+            number += 1
+        events.append(stepped(step, use(*range(first, number))))
+    return events
+
+
+def test_micro_batches_of_few_elements_and_of_many() -> None:
+    (finding,) = judge(micro_batches_weighed_alike.RULE, means([80, 900], [900, 90], [500, 600]))
+    assert finding.location == line(BACKWARD)
+    assert finding.evidence["fewest"] == 80
+    assert finding.evidence["steps"] == 2
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        pytest.param([[80, 900], [80, 900], [90, 900]], id="one of two tasks is always the smaller"),
+        pytest.param([[80, 900], [900, 90], [500, 600], [500, 600]], id="in half of the steps"),
+        pytest.param([[2, 9], [9, 2], [9, 3]], id="few, as by chance"),
+        pytest.param([[500, 900], [900, 500]], id="less than twofold"),
+        pytest.param([[80], [900], [80]], id="no accumulation"),
+    ],
+)
+def test_micro_batches_that_may_count_the_same(windows: list[list[int]]) -> None:
+    assert not judge(micro_batches_weighed_alike.RULE, means(*windows))
+
+
+@pytest.mark.parametrize("fields", [{"uneven": False}, {"shape": [1, 200]}], ids=["each as many", "one sample"])
+def test_micro_batches_in_which_samples_may_be_what_counts(fields: dict[str, Any]) -> None:
+    assert not judge(micro_batches_weighed_alike.RULE, means([80, 900], [900, 90], **fields))
+
+
+def test_micro_batches_with_weights_of_their_own() -> None:
+    events = means([80, 900], [900, 90])
+    weighed = [
+        replace(event, factor=event.counted / 990) if isinstance(event, MeanCounted) else event for event in events
+    ]
+    assert not judge(micro_batches_weighed_alike.RULE, weighed)

@@ -421,7 +421,8 @@ class PairsMisaligned(Event, frozen=True):
     rows: of these tensors. steps: in how many of the steps that were looked at closely (`of`), and had both. control:
     other models learned from pairs that go together at the same line, and none of these. drawn: each side comes of a
     loader, which the line built. kept: inputs come of a loader, and targets are slices of what an earlier pass over its
-    data set gave.
+    data set gave. turned: it is not the rows that were taken so, but what is within them, as pictures are turned, by
+    draws at these lines.
     """
 
     location: Location | None
@@ -434,6 +435,7 @@ class PairsMisaligned(Event, frozen=True):
     control: bool = False
     drawn: bool = False
     kept: bool = False
+    turned: bool = False
 
 
 class WindowsShared(Event, frozen=True):

@@ -178,6 +178,22 @@ class WeightedTooLate(Event, frozen=True):
     weights: TensorFacts
 
 
+class MeanCounted(Event, frozen=True):
+    """A backward went through the mean over what targets or a mask leave in of a micro-batch, times a factor.
+
+    location: of the loss. counted: how many they leave in, of as many as `shape` says, with a row for each sample.
+    uneven: they leave in more of some rows than of others. drawn_by: the pass of the loader that yielded last, or 0.
+    """
+
+    backward: int
+    location: Location | None
+    counted: int
+    shape: list[int]
+    uneven: bool
+    factor: float
+    drawn_by: int = 0
+
+
 class PositivesCompared(Event, frozen=True):
     """A loss was to find, for each of `rows` rows, the other view of its sample among all other rows.
 

@@ -12,7 +12,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DIFFERENCES, LOSSES, MULTIPLICATIONS, VIEWS
+from autograd_doctor.operations import DIFFERENCES, LOSSES, MASKED, MULTIPLICATIONS, VIEWS
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
@@ -24,7 +24,6 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 _REDUCTIONS = LOSSES | {"mean", "sum"}
-_CHOICES = frozenset({"__getitem__", "masked_select"})
 _ERRORS = frozenset({"abs", "pow", "__pow__", "square"})
 """What makes losses of differences."""
 _MOVES = VIEWS | {"mean", "sum"}
@@ -70,7 +69,7 @@ class Masks(Instrument):
         self._emptied: ValueTable[_Mask] = self.value_table()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended, names=_REDUCTIONS | _CHOICES)
+        self.listen(signals.operations.ended, self._operation_ended, names=_REDUCTIONS | MASKED)
         self.listen(signals.operations.ended, self._compared, names=_COMPARES, attention=Attention.CLOSE)
 
     def finish(self) -> None:
@@ -97,7 +96,7 @@ class Masks(Instrument):
             if mask is not None:
                 mask.reduced = True
         result = operation.result
-        chosen = args[1] if name in _CHOICES and len(args) == 2 else None
+        chosen = args[1] if name in MASKED and len(args) == 2 else None
         if type(chosen) is torch.Tensor and chosen.dtype is torch.bool and self._is_live(result):
             self._masked(operation, args[0], chosen, is_empty=not result.numel())
 

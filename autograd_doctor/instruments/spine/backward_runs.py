@@ -187,7 +187,7 @@ class BackwardRuns(Instrument):
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
         hooked = any(map(is_hooked, [*call.roots, *walk.leaves.values()]))
-        divisor = 0.0 if hooked or _is_weighed(call) else divisor_of(self._unscaled.get(root) or node_of(root))
+        divisor = 0.0 if hooked or is_weighed(call) else divisor_of(self._unscaled.get(root) or node_of(root))
         late = [number_of(root)] if is_late else []
         self._run = _Run(call, walk, locate(where), facts, late, made, gradients, divisor, hooked, inside_step)
 
@@ -364,7 +364,7 @@ def _value_of(root: TensorFacts) -> float:
     return math.nan if root.low is None else root.low
 
 
-def _is_weighed(call: BackwardCall) -> bool:
+def is_weighed(call: BackwardCall) -> bool:
     """Whether gradients are scaled beside the loss, by that of a root."""
     seeds = [seed for seed in call.seeds if is_a(seed, torch.Tensor) and readable(seed) and not is_remote(seed)]
     return any(bool((seed != 1).any()) for seed in seeds)

@@ -150,6 +150,8 @@ def _collated(event: SamplesMisordered, batches: int) -> Finding:
 
 def _finding(event: PairsMisaligned) -> Finding:
     target = f"`{event.target}`" if event.target else "the targets"
+    if event.turned:
+        return _turned_apart(event, target)
     if event.drawn:
         what = f"the inputs and {target} were drawn by two loaders, which draw other samples than one another"
     elif event.kept:
@@ -184,6 +186,28 @@ def _finding(event: PairsMisaligned) -> Finding:
         confidence="medium",
         notes=("other models learn from pairs that go together here, as beside a null model",) if event.control else (),
         help=by_one_loader if event.drawn else by_sample if event.kept else by_indices,
+        evidence={"steps": event.steps, "of_steps": event.of, "rows": event.rows},
+        related=beside(location, *places),
+        step_first=1,
+        step_count=event.steps,
+    )
+
+
+def _turned_apart(event: PairsMisaligned, target: str) -> Finding:
+    verb = "goes" if event.target else "go"
+    places = (
+        ("draws for the inputs", event.input_at),
+        ("draws for the targets", event.target_at),
+        ("compared", event.location),
+    )
+    location = event.target_at or event.location
+    return RULE.finding(
+        f"the inputs and {target}, which {verb} with them place by place, are turned, shifted or warped by two random "
+        f"draws, in {event.steps} of {plural(event.of, 'step')} that were looked at closely",
+        subject=event.target or "targets",
+        location=location,
+        confidence="medium",
+        help="draw once for each sample, and transform both by that draw",
         evidence={"steps": event.steps, "of_steps": event.of, "rows": event.rows},
         related=beside(location, *places),
         step_first=1,
@@ -285,6 +309,48 @@ def good_labels_without_an_order() -> None:
         optimizer.step()
 
 
+def bad_turned_twice() -> None:
+    import torch
+    from torch import nn
+
+    def turned(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(torch.rand(len(x), 1, 1, 1) < 0.5, x.flip(-1), x)
+
+    torch.manual_seed(0)
+    pictures = torch.rand(40, 1, 8, 8)
+    heights = 2 * pictures - 1
+    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 1, 3, padding=1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        rows = torch.randint(0, 40, (10,))
+        x, y = turned(pictures[rows]), turned(heights[rows])  # <- AD708
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_turned_together() -> None:
+    import torch
+    from torch import nn
+
+    def turned(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+        return torch.where(by < 0.5, x.flip(-1), x)
+
+    torch.manual_seed(0)
+    pictures = torch.rand(40, 1, 8, 8)
+    heights = 2 * pictures - 1
+    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 1, 3, padding=1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        rows, by = torch.randint(0, 40, (10,)), torch.rand(10, 1, 1, 1)
+        x, y = turned(pictures[rows], by), turned(heights[rows], by)
+        loss = nn.functional.mse_loss(model(x + 0.1 * torch.randn_like(x)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def bad_shifted_twice() -> None:
     import torch
     from torch import nn
@@ -359,9 +425,10 @@ RULE = Rule(
     "at whose places the predictions stand in the output of the model that took them in. And whether the fields of a "
     "batch that a collate function returns are in the same order. "
     "And whether samples that come again still have the label that they had, and whether pictures and their targets "
-    "were turned over in the same way since. And, where nothing of that is seen: samples, equal to the bit, that come "
-    "again with the target of another sample each time, as by chance, from the start, while no prediction goes with "
-    "its target.",
+    "were turned over in the same way since. And which random numbers of the step turn, shift, cut out or warp what is "
+    "within each input, and which do so with its target: a choice between an original and a flip, indices, grids, "
+    "rotations. And, where nothing of that is seen: samples, equal to the bit, that come again with the target of "
+    "another sample each time, as by chance, from the start, while no prediction goes with its target.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",
@@ -374,7 +441,9 @@ RULE = Rule(
     "noise that torch draws. A batch that holds the "
     "order of its rows, and predictions that are sorted. Null models, which learn from permuted targets beside the "
     "true one; in steps of their own they are an `info`, where another model learns at the same line from pairs that "
-    "go together.",
+    "go together. What is drawn for one side alone, as noise, light or a warp of the inputs; draws from one seed; "
+    "draws of the targets that the model is told of, as places where it is asked; targets that come of the same values "
+    "as the inputs, as views do, or of which only statistics are compared; and which of several copies is taken.",
     needs=(
         FieldsTurned,
         LabelsLost,
@@ -385,8 +454,8 @@ RULE = Rule(
         TargetsReassigned,
     ),
     examine=examine,
-    bad=(bad, bad_arrays_shuffled_apart, bad_shifted_twice, bad_sorted_by_length),
-    good=(good, good_arrays_shuffled_together, good_mixup, good_labels_without_an_order),
+    bad=(bad, bad_arrays_shuffled_apart, bad_shifted_twice, bad_sorted_by_length, bad_turned_twice),
+    good=(good, good_arrays_shuffled_together, good_mixup, good_turned_together, good_labels_without_an_order),
     tunables={
         "steps": Tunable(2, "fewest steps with two orders", MORE_THAN_ONCE),
         "turned": Tunable(

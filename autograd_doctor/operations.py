@@ -15,6 +15,8 @@ JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
 ADDITIONS = frozenset({"add", "__radd__", "add_", "__iadd__"})
 DIFFERENCES = frozenset({"sub", "subtract", "__rsub__", "rsub", "sub_", "__isub__"})
 ADDING = ADDITIONS | DIFFERENCES
+TOTALS = frozenset({"mean", "sum"})
+"""What makes one number of several, each of which counts the same."""
 SUMS = ADDING | JOINS
 NEGATIONS = frozenset({"__neg__", "neg", "neg_", "negative", "negative_"})
 MULTIPLICATIONS = frozenset({"__imul__", "__rmul__", "mul", "mul_", "multiply"})

@@ -13,7 +13,7 @@ from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import DRAWS, JOINS, LOSSES, MOVES
+from autograd_doctor.operations import DRAWS, JOINS, LOSSES, MOVES, TOTALS
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.operation_kinds import SHAPE_ONLY
 from autograd_doctor.reading.pairs import ELEMENTWISE
@@ -35,7 +35,6 @@ _TURNS = frozenset({
 _LOOK_UPS = frozenset({"gather", "index_select", "take_along_dim"})
 _PRODUCTS = frozenset({"bmm", "matmul"})
 _FROM_OUTSIDE = frozenset({"as_tensor", "from_numpy", "tensor"})
-_SUMS = frozenset({"mean", "sum"})
 _NUMBERS = 64
 """Of a draw, to know it again: of two generators with one seed, too, and in another shape."""
 
@@ -181,7 +180,7 @@ def _name_of(value: Value) -> str:
 
 
 def _is_summed(op: Op) -> bool:
-    return any(use.name in _SUMS for use in op.output.uses)
+    return any(use.name in TOTALS for use in op.output.uses)
 
 
 # ------------------------------------------------------------------------------------------------------------- turns

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import PICKS, SCALING, TAKES
+from autograd_doctor.operations import PICKS, SCALING, TAKES, TOTALS
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.places import Place, locate, stack
@@ -26,7 +26,6 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import GRAD, Op, Value, behind
 
 _PICKED = PICKS | TAKES | {"chunk", "narrow", "select", "split", "tensor_split", "unbind"}
-_SUMMED = frozenset({"mean", "sum"})
 _MOST_NODES = 2_000
 """Two more backwards are run through the graph: those of a small network cost milliseconds."""
 _MOST_NUMBERS = 2**20
@@ -170,5 +169,5 @@ def _uses(rows: Value) -> Iterator[Op]:
     for use in rows.uses:
         if use.name in SCALING | {"neg"} and len(use.values) == 1:
             yield from _uses(use.output)
-        elif use.name in _PICKED | _SUMMED and use.outputs and use.output.shape[-1:] != rows.shape[-1:]:
+        elif use.name in _PICKED | TOTALS and use.outputs and use.output.shape[-1:] != rows.shape[-1:]:
             yield use

@@ -107,12 +107,16 @@ class Trace:
 
     @cached_property
     def optimizer_parameters(self) -> dict[int, frozenset[int]]:
-        """Per optimizer, every parameter that it was ever given."""
+        """Per optimizer, every parameter that it was ever given, or that was in its groups when it stepped."""
         held: dict[int, set[int]] = {}
         for built in self.of(OptimizerBuilt):
             held.setdefault(built.optimizer, set()).update(p for group in built.groups for p in group.parameters)
         for added in self.of(ParametersAdded):
             held.setdefault(added.optimizer, set()).update(added.group.parameters)
+        for step in self.of(OptimizerStepped):
+            if step.optimizer is not None:
+                found = [step.missing, step.frozen, *(use.parameters for use in step.uses)]
+                held.setdefault(step.optimizer, set()).update(*found)
         return {optimizer: frozenset(parameters) for optimizer, parameters in held.items()}
 
     @cached_property

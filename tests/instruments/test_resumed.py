@@ -153,10 +153,26 @@ def a_new_schedule(states: Any, optimizer: Optimizer, scheduler: LRScheduler) ->
     states["new"] = LambdaLR(optimizer, lambda step: 0.9**step)
 
 
-def test_of_a_file_without_a_schedule_the_rates_tell() -> None:
-    (event,) = resumed(optimizer_alone, sched={"last_epoch": 7, "best": 0.5})
-    assert (event.entry, event.steps, event.learning_rates) == ("", 0, [0.1 * 0.5**5])
-    assert event.made_at is not None
+@pytest.mark.parametrize(("begins_anew", "told"), [(True, 1), (False, 0)])
+def test_of_a_file_without_a_schedule_the_rates_tell(*, begins_anew: bool, told: int) -> None:
+    """A schedule by a function may count by itself what is in the file."""
+    file, seen = checkpoint(5, sched=None), 0
+    with watching(Resumed) as recorded:
+        optimizer = SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+        scheduler = LambdaLR(optimizer, lambda step: 0.9**step if begins_anew else 0.5**seen)
+        optimizer.load_state_dict(torch.load(file)["states"]["opt"])
+        seen = 5
+        for _ in range(2):
+            optimizer.step()
+            seen += 1
+            scheduler.step()
+    events = recorded.of(ScheduleLeftBehind)
+    assert [(event.entry, event.steps, event.learning_rates) for event in events] == [("", 0, [0.1 * 0.5**5])] * told
+    assert all(event.made_at is not None for event in events)
+
+
+def test_a_schedule_that_goes_on_from_any_rate_is_left_behind_by_a_count_alone() -> None:
+    assert resumed(optimizer_alone, sched={"last_epoch": 7, "best": 0.5}) == []
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,13 @@ class _Schedule(NamedTuple):
 
 class _Restored(NamedTuple):
     """An optimizer that has taken a state. schedules: all in the file. first_rates: those with which its schedule had
-    begun, by the file; rates: those that it had come to."""
+    begun, by the file; rates: those that it had come to. last: those that a new schedule had set before."""
 
     schedules: list[_Schedule]
     place: Place | None
     first_rates: list[Any]
     rates: list[float | None]
+    last: Any = None
 
 
 @dataclass(eq=False, slots=True)
@@ -70,8 +71,8 @@ class Resumed(Instrument):
     program has put other rates in the place of those that the schedule in the file began with, or in that of the newest
     before it makes its scheduler, it begins a new one. So it does with one of another kind, or with other settings.
 
-    Of a file without a schedule, the rates of its groups tell that there was one: a scheduler that has set other rates
-    knows nothing of it.
+    Of a file without a schedule, the rates of its groups tell that there was one: a scheduler that had set other rates,
+    and goes on from these by its first step, knows nothing of it.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ScheduleLeftBehind,)
@@ -83,11 +84,14 @@ class Resumed(Instrument):
         self._files: list[_File] = []
         self._schedulers: IdentityTable[Place | None] = IdentityTable()
         self._restored: IdentityTable[_Restored] = IdentityTable()
+        self._new: IdentityTable[_Restored] = IdentityTable()
+        """Schedulers that had set other rates than those of the file."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loads.read, self._read)
         self.listen(signals.loads.restored, self._optimizer_restored)
         self.listen(signals.schedulers.began, self._scheduler_began)
+        self.listen(signals.schedulers.ended, self._scheduler_ended)
 
     def _read(self, result: Any) -> None:
         parts = list(_parts("", result, _NESTING))
@@ -130,7 +134,17 @@ class Resumed(Instrument):
         if schedule is not None and schedule.steps > 0:
             self._tell(call.optimizer, schedule, found.place, made_at, level=_is_level(scheduler, found.rates))
         elif not found.schedules and _knows_nothing_of(scheduler, found) and _rates(call.optimizer) == found.rates:
-            self._tell(call.optimizer, None, found.place, made_at)
+            self._new.put(scheduler, found._replace(last=attributes(scheduler).get("_last_lr")))
+
+    def _scheduler_ended(self, call: ScheduleCall) -> None:
+        """Its first step since: does the rate go on from where the file has it, or from where the scheduler began?"""
+        found = self._new.get(call.scheduler) if self._new else None
+        optimizer = optimizer_of(call.scheduler) if found is not None else None
+        if found is None or optimizer is None or call.constructing:
+            return
+        self._new.discard(call.scheduler)
+        if _is_nearer(_rates(optimizer), found.last, found.rates):
+            self._tell(optimizer, None, found.place, self._schedulers.get(call.scheduler), rates=found.rates)
 
     def _done_with(self, optimizer: Optimizer) -> None:
         self._restored.discard(optimizer)
@@ -145,6 +159,7 @@ class Resumed(Instrument):
         made_at: Place | None,
         *,
         level: bool = False,
+        rates: list[float | None] | None = None,
     ) -> None:
         self.emit(
             ScheduleLeftBehind(
@@ -152,7 +167,7 @@ class Resumed(Instrument):
                 optimizer=self._optimizers.number(optimizer),
                 entry=schedule.name if schedule is not None else "",
                 steps=schedule.steps if schedule is not None else 0,
-                learning_rates=_rates(optimizer),
+                learning_rates=rates or _rates(optimizer),
                 loaded_at=locate(loaded_at),
                 made_at=locate(made_at),
                 level=level,
@@ -182,6 +197,18 @@ def _knows_nothing_of(scheduler: LRScheduler, restored: _Restored) -> bool:
     """Whether the optimizer in the file had a schedule, and came to other rates than this one has set last."""
     were_scheduled = None not in restored.first_rates and restored.rates != restored.first_rates
     return were_scheduled and attributes(scheduler).get("_last_lr") != restored.rates
+
+
+def _is_nearer(rates: list[float | None], one: Any, other: list[float | None]) -> bool:
+    """Whether rates are nearer to one list than to another, wherever they are known."""
+    if type(one) is not list or len(one) != len(rates):
+        return False
+    known = [
+        (rate, here, there)
+        for rate, here, there in zip(rates, one, other, strict=False)
+        if rate is not None and there is not None and type(here) is float
+    ]
+    return bool(known) and all(abs(rate - here) < abs(rate - there) for rate, here, there in known)
 
 
 def _is_level(scheduler: LRScheduler, rates: list[float | None]) -> bool:

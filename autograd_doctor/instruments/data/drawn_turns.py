@@ -112,10 +112,7 @@ class DrawnTurns(LossQuery):
             return
         line = self._lines.get(op.location)
         if line is None:
-            tensor = tensor_of(target)
-            line = self._lines[op.location] = _Line(
-                variable_name(tensor) if tensor is not None else "", target.shape[0]
-            )
+            line = self._lines[op.location] = _Line(_name_of(target), target.shape[0])
         line.of.add(self._course.steps)
         inputs = ours.turned_by - self._draws([target])
         targets = theirs.turned_by - {self._drawn[each] for each in made_of if each in self._drawn}

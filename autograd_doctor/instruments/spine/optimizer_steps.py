@@ -173,6 +173,7 @@ class OptimizerSteps(Instrument):
         self._ledger.catch_up()
         parameters = parameters_of(optimizer)
         numbered = [(self._parameters.number(parameter), parameter) for parameter in parameters]
+        self._optimizers.found(self._optimizers.known(optimizer), [number for number, _ in numbered])
         step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
         step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
         step.frozen = [number for number, p in numbered if not p.requires_grad]

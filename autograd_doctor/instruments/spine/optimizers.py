@@ -118,6 +118,11 @@ class Optimizers(Instrument):
         """Whether any optimizer was given this parameter."""
         return bool(self.held >> parameter & 1)
 
+    def found(self, number: int, parameters: Iterable[int]) -> None:
+        """What is in the groups of an optimizer when it steps: the program may have put others there since."""
+        if not self._parameters.get(number, set()).issuperset(parameters):
+            self._hold(number, parameters)
+
     def _hold(self, number: int, parameters: Iterable[int]) -> None:
         given = set(parameters)
         self._parameters.setdefault(number, set()).update(given)

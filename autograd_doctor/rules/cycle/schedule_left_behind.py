@@ -154,14 +154,15 @@ RULE = Rule(
     observes="Files read by `torch.load` that hold the state of a scheduler, the optimizers that were given their "
     "state from the same file, and how many steps the schedulers of these had taken at their first step after that. "
     "In a file without one, the groups of the optimizer tell: at what rate their schedule began (`initial_lr`), and to "
-    "which it had come. A scheduler of no steps that has set other rates begins anew.",
+    "which it had come. A scheduler of no steps that has set other rates, and by its first "
+    "step goes on from these, begins anew.",
     why="The rate jumps back to where it began, through the warm-up or from the top: this disturbs weights that had "
     "settled, and the schedule ends late or never.",
     fix="Load the state of the scheduler together with that of the optimizer, or begin with `last_epoch`.",
     fine="New schedules for weights alone, schedules made after such a load, which begin at the rate that they find, "
-    "schedules that follow a metric, a new schedule of another class or with other settings than the one in the file, "
-    "and one from a rate that the program has set after the load, as where a model is trained on. A schedule by a "
-    "function, whose first rate is that of the file, is an `info`.",
+    "schedules that follow a metric or a count of the program's own, a new schedule of another class or with other "
+    "settings than the one in the file, and one from a rate that the program has set after the load, as where a model "
+    "is trained on. A schedule by a function, whose first rate is that of the file, is an `info`.",
     needs=(OptimizerBuilt, OptimizerStepped, ScheduleLeftBehind),
     examine=examine,
     bad=(bad,),

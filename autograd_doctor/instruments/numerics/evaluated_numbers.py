@@ -170,5 +170,6 @@ class EvaluatedNumbers(Instrument):
                         nan=spoiled[-1].nan,
                         lasts=last is spoiled[-1],
                         in_training=0 < last.number < self._course.backwards,
+                        partly=all(each.spoiled < each.reads for each in spoiled),
                     )
                 )

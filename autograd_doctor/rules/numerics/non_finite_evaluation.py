@@ -60,10 +60,13 @@ def _finding(event: EvaluationSpoiled) -> Finding:
 
 def _is_sure(event: EvaluationSpoiled) -> bool:
     """Whether it is NaN to the end, again and again: Inf is a number, which may be meant, nothing need be in a group of
-    samples, and what is tried out once, when training is over, tells the person what it tells."""
+    samples, or vary there, and what is tried out once, when training is over, tells the person what it tells."""
     is_again = event.evaluations > 1 or event.in_training
-    is_empty = any(operand.numel == 0 for operand in getattr(event.born, "operands", ()))
-    return event.lasts and event.nan and is_again and not is_empty
+    operands = getattr(event.born, "operands", ())
+    is_empty = any(operand.numel == 0 for operand in operands)
+    is_nothing_by_nothing = bool(operands) and all(each.low == each.high == 0 for each in operands)
+    is_of_a_group = is_empty or (event.partly and is_nothing_by_nothing)
+    return event.lasts and event.nan and is_again and not is_of_a_group
 
 
 def _how_often(event: EvaluationSpoiled) -> str:
@@ -178,7 +181,7 @@ RULE = Rule(
     fix="Keep the operation from values that it has no result for, or repair the sample.",
     fine="Shares of what is counted, such as the accuracy of a class without a sample; NaN for some of several groups "
     "of one forward; NaN that `nanmean` leaves out. Inf, what is finite by the end, what is read once when training is "
-    "over, and the mean of nothing get an info.",
+    "over, the mean of nothing, and nothing by nothing for some of several groups get an info.",
     needs=(EvaluationSpoiled, NonFiniteProduced, NonFiniteInput, NonFiniteGradient),
     examine=examine,
     bad=(bad, bad_data),

@@ -147,8 +147,9 @@ class SelfAverages(Instrument):
             return
         taken = self._taken_from.get(load.state)
         source = taken.module() if taken is not None else None
-        if source is load.module:
-            self._reloading(load, taken)
+        if taken is not None and source is load.module:
+            if taken.versions == _versions(load.state):
+                self._reloading(load.module)
             return
         theirs = dict(parameters_in(source)) if source is not None else {}
         for name, parameter in parameters_in(load.module):
@@ -162,12 +163,11 @@ class SelfAverages(Instrument):
             elif kept is not None and kept.born < self._since:
                 self._return(place(), number, kept)
 
-    def _reloading(self, load: StateLoad, taken: _Taken | None) -> None:
-        if taken is not None and taken.versions == _versions(load.state):
-            numbers = (self._parameters.get(parameter) for _, parameter in parameters_in(load.module))
-            known = [number for number in numbers if number is not None]
-            if known:
-                self._met.setdefault((place(), "reloaded"), ([], None))[0].extend(known)
+    def _reloading(self, module: nn.Module) -> None:
+        numbers = (self._parameters.get(parameter) for _, parameter in parameters_in(module))
+        known = [number for number in numbers if number is not None]
+        if known:
+            self._met.setdefault((place(), "reloaded"), ([], None))[0].extend(known)
 
     def _averaged(self, op: Op) -> None:
         """What is written to a parameter is an average of it with itself."""

@@ -12,7 +12,7 @@ from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Severity
 from autograd_doctor.operations import PRODUCTS
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.tape import behind, is_made_of_parameters
+from autograd_doctor.tape import Tape, behind, is_made_of_parameters
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called, described, help_for, is_comparison
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
@@ -61,10 +61,13 @@ def _is_decayed(trace: Trace, term: LossTerm) -> bool:
 def _weighs_others(trace: Trace, term: LossTerm) -> bool:
     """Whether it is of numbers that weigh other terms, as the entropy of the responsibilities of a mixture is: it
     belongs to the bound that is maximised, and has no gradient by definition."""
-    added = {value for tape in trace.tapes for op in tape.ops if op.location == term.location for value in op.plain}
+    return any(_is_of_weights(tape, term) for tape in trace.tapes)
+
+
+def _is_of_weights(tape: Tape, term: LossTerm) -> bool:
+    added = [value for op in tape.ops if op.location == term.location for value in op.plain]
     sources = {value for op in behind(added, live=False) for value in op.outputs if value.values and value.count > 1}
-    products = (op for tape in trace.tapes for op in tape.ops if op.name in PRODUCTS and op.live)
-    return any(not sources.isdisjoint(op.plain) for op in products)
+    return any(op.live and not sources.isdisjoint(op.plain) for op in tape.ops if op.name in PRODUCTS)
 
 
 def _finding(trace: Trace, term: LossTerm) -> Finding:
@@ -282,8 +285,9 @@ RULE = Rule(
     "for the eye that go backward on their own, terms that get a gradient later on or take turns, and those of a "
     "sample whose log-probability is in a loss as well. One that had a gradient before and never gets it back may be "
     "cut on purpose: a warning. So is one that depends on parameters by samples or choices alone, or that was detached "
-    "and is of weights that the program changes itself. One of weights alone that the optimizer decays as well is an "
-    "`info`: it may be there for the value of the whole objective.",
+    "and is of weights that the program changes itself. One of weights alone that the optimizer decays as well, or of "
+    "numbers that weigh other terms, as the entropy of the responsibilities in a free energy is, is an `info`: it may "
+    "be there for the value of the whole objective.",
     needs=(BackwardRan, LossExamined, OptimizerBuilt, RunEnded, TapeSealed),
     examine=examine,
     bad=(bad, bad_number, bad_slope),

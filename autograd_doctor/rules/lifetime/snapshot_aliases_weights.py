@@ -26,6 +26,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     meetings = _meetings(trace, tunables)
     explained = {met[0].kept_at for met in meetings if met[0].how in ("updated", "compared")}
     told: set[object] = set()
+    loaded_back: set[int] = set()
     # Several names may hold the one that was taken at a line: the first is told.
     for event in {event.location: event for event in reversed(lasting.values())}.values():
         is_used = event.location in loaded
@@ -33,10 +34,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         is_meant = event.read_in_a_row >= tunables["reads"] or (_is_candidate(trace, event) and not are_several)
         if is_used or (event.location not in explained and (event.met_itself or not is_meant)):
             told.add(event.location)
+            loaded_back.update(event.parameters if is_used else ())
             yield _finding(trace, event, is_used=is_used, together=together[event.location] if are_several else 1)
     for met in meetings:
         if met[0].how == "reloaded":
-            yield _reloaded(trace, met)
+            if not loaded_back.issuperset(met[0].parameters):
+                yield _reloaded(trace, met)
         elif met[0].how != "put back" or met[0].kept_at not in told:  # a snapshot that was loaded back
             yield _meeting(trace, met)
 

@@ -71,7 +71,7 @@ def test_the_help_goes_by_what_most_of_them_were(silent: int, lost: int, words: 
 
 def test_a_rise_of_the_rate_is_told_of_if_units_were_lost_after_it() -> None:
     def told(*rates: float, of: int = 0) -> list[str]:
-        taken = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate(rates)]
+        taken = [stepped(step, {of: 1.0}, learning_rates=[rate]) for step, rate in enumerate(rates)]
         words = (counted(1, step=1), counted(1, 8, step=4))
         (finding,) = examined(dead_relu.RULE, MODEL, built(of), *taken, *words)
         return [related.message for related in finding.related]

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+import torch
+
 from autograd_doctor.events.data import PairsMisaligned
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
@@ -47,6 +49,15 @@ class _Turn(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Draw:
+    """The first numbers of what was drawn, and the calls in which it was."""
+
+    first: torch.Tensor
+    places: tuple[Place, ...]
+    number: int | None = None
+
+
+@dataclass(slots=True)
 class _Way:
     """How something came about: the draws that turned it, all that went in, and what it was before."""
 
@@ -74,8 +85,9 @@ class DrawnTurns(LossQuery):
 
     def __init__(self, site: Site, course: Course, tape: Tape) -> None:
         super().__init__(site, course, tape)
-        self._drawn: dict[Op, int] = {}
+        self._drawn: dict[Op, _Draw] = {}
         self._called: dict[int, tuple[Place, ...]] = {}
+        """By the numbers that were drawn."""
         self._drawn_in = -1
         self._lines: dict[Location | None, _Line] = {}
 
@@ -90,9 +102,15 @@ class DrawnTurns(LossQuery):
             self._called.clear()
         tensor = tensor_of(op.output)
         if tensor is not None and readable(tensor) and tensor.numel() > 0:
-            number = hash(tuple(near(tensor.detach().flatten()[:_NUMBERS]).tolist()))
-            self._drawn[op] = number
-            self._called.setdefault(number, stack())
+            self._drawn[op] = _Draw(tensor.detach().flatten()[:_NUMBERS].clone(), stack())
+
+    def _number(self, op: Op) -> int:
+        """What a draw is known by: it is read where something was turned by it."""
+        draw = self._drawn[op]
+        if draw.number is None:
+            draw.number = hash(tuple(near(draw.first).tolist()))
+            self._called.setdefault(draw.number, draw.places)
+        return draw.number
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         for op in behind(roots) if self._drawn_in == self._course.steps else ():
@@ -115,7 +133,7 @@ class DrawnTurns(LossQuery):
             line = self._lines[op.location] = _Line(_name_of(target), target.shape[0])
         line.of.add(self._course.steps)
         inputs = ours.turned_by - self._draws([target])
-        targets = theirs.turned_by - {self._drawn[each] for each in made_of if each in self._drawn}
+        targets = theirs.turned_by - {self._number(each) for each in made_of if each in self._drawn}
         if inputs and targets:
             line.steps.add(self._course.steps)
             line.input_at, line.target_at = self._places(inputs, targets)
@@ -143,7 +161,7 @@ class DrawnTurns(LossQuery):
         return way
 
     def _draws(self, values: Sequence[Value]) -> set[int]:
-        return {self._drawn[op] for op in _made_of(values) if op in self._drawn}
+        return {self._number(op) for op in _made_of(values) if op in self._drawn}
 
     def _places(self, inputs: set[int], targets: set[int]) -> tuple[Location | None, Location | None]:
         """Where both are drawn: the calls in which these part, where one function draws for both."""

@@ -17,7 +17,7 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.looks import Looks
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -43,7 +43,8 @@ class SwallowedChoices(LossQuery):
     """Looks, in steps that are looked at closely, at what is chosen from tensors that learn.
 
     A choice counts that takes infinities although there are finite values beside them, or numbers of one size that are
-    far from the rest. Where a mask leaves nothing else, as in a batch without negatives, there is no choice.
+    far from the rest. Where a mask leaves nothing else, as in a batch without negatives, there is no choice. Of masks
+    that were made before the step, nothing is known on an accelerator.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ChoiceSwallowed,)
@@ -75,11 +76,16 @@ class SwallowedChoices(LossQuery):
         elif not op.output.learns:
             return
         elif op.name in _CHOOSES and len(op.values) == 1:
-            value = _taken(op) if self._looks.take(op.location) else None
+            value = _taken(op) if self._may_read(op) and self._looks.take(op.location) else None
             if value is not None:
                 self._choices[op] = value
         elif self._choices or self._told[op.location]:
             self._swallowed[op] = self._choice_in(op) if _is_swallowed(op) else None
+
+    def _may_read(self, op: Op) -> bool:
+        """On an accelerator, where reading waits, only after the step has filled something in."""
+        given = tensor_of(op.values[0])
+        return given is not None and (bool(self._fills) or not is_remote(given))
 
     def _choice_in(self, op: Op) -> Op | None:
         return next((each for each in reversed(behind(op.live)) if each in self._choices), None)

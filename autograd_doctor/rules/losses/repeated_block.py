@@ -124,15 +124,16 @@ def good_shared_on_purpose() -> None:
 RULE = Rule(
     code="AD640",
     name="repeated-block",
-    severity="warning",
+    severity="info",
     title="the layers of a stack are one and the same module",
     observes="Lists of modules (`Sequential`, `ModuleList`) that hold one module with parameters at several places, "
     "and whether what it makes goes into it again.",
     why="The network has no more parameters than with one layer, and each step adds up the gradients of all of its "
     "calls: it can learn less than its depth suggests.",
     fix="Build a module for each place: `nn.ModuleList(Block() for _ in range(n))`.",
-    fine="One module that a forward calls in a loop, as recurrent and weight-tied networks do; one head for several "
-    "levels or branches; activations and norms.",
+    fine="One module that a forward calls in a loop, as recurrent networks do; one head for several levels or "
+    "branches; activations and norms. Networks that share the weights of their layers on purpose may be written as such "
+    "a list, too: it is an `info`.",
     needs=(BlockRepeated, TapeSealed),
     examine=examine,
     bad=(bad,),

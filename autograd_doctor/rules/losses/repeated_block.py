@@ -132,8 +132,8 @@ RULE = Rule(
     "calls: it can learn less than its depth suggests.",
     fix="Build a module for each place: `nn.ModuleList(Block() for _ in range(n))`.",
     fine="One module that a forward calls in a loop, as recurrent networks do; one head for several levels or "
-    "branches; activations and norms. Networks that share the weights of their layers on purpose may be written as such "
-    "a list, too: it is an `info`.",
+    "branches; activations and norms. Networks that share the weights of their layers on purpose may be written as "
+    "such a list, too: it is an `info`.",
     needs=(BlockRepeated, TapeSealed),
     examine=examine,
     bad=(bad,),

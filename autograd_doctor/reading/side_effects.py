@@ -18,6 +18,7 @@ from typing import Any, TypeGuard
 import torch
 from torch import nn
 
+from autograd_doctor.reading.module_tree import children_of
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a, unwrapped
 
@@ -243,7 +244,7 @@ def _attribute(owner: Any, name: str) -> Any:
 
 
 def _children(owner: Any) -> dict[str, Any]:
-    return (attributes(owner).get("_modules") or {}) if is_a(owner, nn.Module) else {}
+    return children_of(owner) if is_a(owner, nn.Module) else {}
 
 
 def _unpacks(target: ast.expr, value: Any) -> TypeGuard[ast.Tuple]:

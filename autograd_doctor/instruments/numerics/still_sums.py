@@ -12,10 +12,9 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import SumStoodStill
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.operations import ADDING, DIFFERENCES
+from autograd_doctor.operations import ADDITIONS, DIFFERENCES
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.spelling import spelt
 from autograd_doctor.reading.tensor_facts import at_home, dtype_name, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -53,13 +52,8 @@ class StillSums(Instrument):
         self._sums: dict[Place | None, _Sum] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._ended, attention=Attention.FULL, names=ADDING)
-
-    def _ended(self, operation: Operation) -> None:
-        if spelt(operation.name).name in DIFFERENCES:
-            self._subtracted(operation)
-        else:
-            self._added(operation)
+        self.listen(signals.operations.ended, self._added, attention=Attention.FULL, names=ADDITIONS)
+        self.listen(signals.operations.ended, self._subtracted, attention=Attention.FULL, names=DIFFERENCES)
 
     def _subtracted(self, operation: Operation) -> None:
         for known in self._sums.values():

@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.transfers import bytes_of
 from autograd_doctor.reading.unnoticed import unnoticed
 from autograd_doctor.reading.watched_workers import WatchedWorkers, undecided_if_workers_fail
 
@@ -78,7 +79,7 @@ def is_the_same(one: Any, other: Any) -> bool:
     if kind is not type(other):
         return False
     if isinstance(one, torch.Tensor):
-        return one.dtype == other.dtype and one.shape == other.shape and torch.equal(_bits(one), _bits(other))
+        return one.dtype == other.dtype and one.shape == other.shape and torch.equal(bytes_of(one), bytes_of(other))
     if isinstance(one, Mapping):
         return one.keys() == other.keys() and all(is_the_same(value, other[key]) for key, value in one.items())
     if isinstance(one, list | tuple):
@@ -86,10 +87,6 @@ def is_the_same(one: Any, other: Any) -> bool:
     if kind.__module__ == "numpy":
         return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
     return one is None or (kind in (int, float, bool, str, bytes) and bool(one == other))
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
 
 
 def _bytes_of(item: Any) -> int:

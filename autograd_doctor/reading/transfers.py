@@ -83,14 +83,15 @@ def _told(tensor: torch.Tensor) -> Any:
     return tensor if tensor.dim() else tensor.item()
 
 
-def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    flat = tensor.contiguous().reshape(-1)
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """What a plain tensor holds, element by element, as one row of bytes."""
+    flat = tensor.detach().contiguous().reshape(-1)
     # A single value that was expanded has no stride, and counts as contiguous all the same.
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
 
 def _sent(packs: Sequence[_Pack]) -> _Load:
-    data = torch.cat([_bytes_of(pack.tensor) for pack in packs])
+    data = torch.cat([bytes_of(pack.tensor) for pack in packs])
     if data.device.type == "cpu":
         return _Load(packs, data, None)
     try:

@@ -108,3 +108,16 @@ def test_what_is_brought_back_between_two_uses() -> None:
                 optimizer.zero_grad()
         run.find(GivenRows).finish()
     assert run.of(GivenRowsChanged) == []
+
+
+def test_a_single_number_is_written_through_a_view_with_rows() -> None:
+    model, count = nn.Linear(3, 1), torch.zeros(())
+    with watching(GivenRows) as run:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(3):
+            count.view(1).add_(1)
+            model(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        run.find(GivenRows).finish()
+    assert run.of(GivenRowsChanged) == []

@@ -133,3 +133,10 @@ def test_it_tells_once_more_of_new_ones_and_of_other_contents() -> None:
     events = run.of(ArrayWrittenOver)
     assert [event.newest > events[0].made for event in events] == [False, False, True]
     assert len({event.held for event in events}) == 3
+
+
+def test_a_single_value_that_was_spread_has_no_stride() -> None:
+    spread = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (1,), (0,))
+    with watching(WrittenArrays) as run:
+        torch.cat([torch.as_tensor(spread) for _ in range(6)])
+    assert told(run) == []

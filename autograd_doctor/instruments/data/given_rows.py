@@ -166,7 +166,7 @@ class GivenRows(Instrument):
         if made is not None and (made.values or made.of_gradient):
             return False
         whole = _whole(target)
-        rows = {target.shape[0], whole.shape[0]} if target.dim() else set()
+        rows = {each.shape[0] for each in (target, whole) if each.dim()}
         return not any(self._is_other_data(value, whole, rows) for value in op.values[1:])
 
     def _is_other_data(self, value: Value, whole: torch.Tensor, rows: set[int]) -> bool:

@@ -18,6 +18,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import is_remote, readable
+from autograd_doctor.reading.transfers import bytes_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -158,4 +159,4 @@ def _content(tensor: torch.Tensor) -> int:
     """A number for what it holds, by some of its values, as many along each dimension."""
     each = max(1, int(_MOST_VALUES ** (1 / max(1, tensor.dim()))))
     some = tensor.detach()[tuple(slice(None, None, -(-size // each)) for size in tensor.shape)]
-    return crc32(bytes(some.flatten().contiguous().view(torch.uint8).tolist()))
+    return crc32(bytes(bytes_of(some).tolist()))

@@ -25,10 +25,14 @@ def weights_in(value: Value) -> dict[Value, float]:
 
 
 def value_before(op: Op) -> Value:
-    """What there was before this step first wrote to what an operation writes to."""
+    """What there was before this step first wrote to what an operation writes to, or as far back as sums are followed:
+    weights that are moved about by hand are written to again and again."""
     value = op.values[0]
-    while value.by is not None and (value.by.in_place or value.by.name in ("data", "detach")) and value.by.values:
-        value = value.by.values[0]
+    for _ in range(_MOST_PARTS):
+        made = value.by
+        if made is None or not (made.in_place or made.name in ("data", "detach")) or not made.values:
+            break
+        value = made.values[0]
     return value
 
 

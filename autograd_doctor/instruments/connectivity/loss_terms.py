@@ -26,10 +26,11 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DIFFERENCES, JOINS, PRODUCTS, SUMS
+from autograd_doctor.operations import COMPARISONS, DIFFERENCES, JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.changing_numbers import ChangingNumbers
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
@@ -159,6 +160,7 @@ class LossTerms(Instrument):
         optimizers: Optimizers,
         tensors: Tensors,
         lineage: Lineage,
+        module_calls: ModuleCalls,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -167,12 +169,15 @@ class LossTerms(Instrument):
         self._optimizers = optimizers
         self._tensors = tensors
         self._lineage = lineage
+        self._module_calls = module_calls
         self._operations = site.signals.operations
         self._distributions = site.signals.distributions
         self._since: int | None = None
         self._suspects = False
         self._additions: WeakKeyDictionary[Provenance, _Addition] = WeakKeyDictionary()
         self._constants: IdentityTable[_Constant] = IdentityTable()
+        self._given: IdentityTable[None] = IdentityTable()
+        self._densities: IdentityTable[None] = IdentityTable()
         self._draws = Draws(tensors)
         self._scores: WeakKeyDictionary[Provenance, Tokens] = WeakKeyDictionary()
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
@@ -206,11 +211,15 @@ class LossTerms(Instrument):
             self.listen(self._operations.ended, self._operation_ended)
             self.listen(self._distributions.drawn, self._drawn)
             self.listen(self._distributions.evaluated, self._evaluated)
+            self.listen(self._module_calls.root_began, self._root_began)
+            self.listen(self._module_calls.root_passed, self._root_passed)
         elif not wanted and self._since is not None:
             self._since = None
             self.unlisten(self._operations.ended, self._operation_ended)
             self.unlisten(self._distributions.drawn, self._drawn)
             self.unlisten(self._distributions.evaluated, self._evaluated)
+            self.unlisten(self._module_calls.root_began, self._root_began)
+            self.unlisten(self._module_calls.root_passed, self._root_passed)
             self._forget()
 
     def _forget(self) -> None:
@@ -219,6 +228,8 @@ class LossTerms(Instrument):
         self._tell()
         self._additions.clear()
         self._constants.clear()
+        self._given.clear()
+        self._densities.clear()
         self._draws.clear()
         self._scores.clear()
         self._numbers.clear()
@@ -250,8 +261,29 @@ class LossTerms(Instrument):
             self._draws.discard(result)
             return
         self._draws.follow(operation, result, made)
+        for known in (self._given, self._densities):
+            if self._is_made_of(known, operation):
+                known.put(result, None)
         if self._is_worth_a_note(operation, result):
             self._made_without_graph(operation, result, made)
+
+    def _root_began(self, began: RootBegan) -> None:
+        """A model that is given data alone, be they made by models: what it makes of these without its parameters is
+        part of its output, and no term of a loss."""
+        self._given.clear()
+        if not any(map(has_graph, began.given)):
+            for tensor in filter(self._is_computed, began.given):
+                self._given.put(tensor, None)
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        self._given.clear()
+
+    def _is_computed(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        return made is not None and made.values != 0
+
+    def _is_made_of(self, known: IdentityTable[None], operation: Operation) -> bool:
+        return len(known) > 0 and all(tensor in known for tensor in filter(self._is_computed, operation.inputs))
 
     def _parameter_written(self, written: Recorded) -> None:
         """The program has changed a parameter by itself, and not merely begun with it."""
@@ -267,6 +299,9 @@ class LossTerms(Instrument):
         made = self._tensors.get(call.result) if isinstance(call.result, torch.Tensor) else None
         if self._course.running is None and made is not None:
             self._take_note_of_scores(tensors_in((call.value,)), made)
+            cuts = [] if has_graph(call.result) else made.cuts_of(made.values)
+            if cuts and {cut.operation.strip("_") for cut in cuts} <= COMPARISONS:  # uniform: one value in its support
+                self._densities.put(call.result, None)
 
     def _take_note_of_scores(self, inputs: Sequence[torch.Tensor], made: Provenance) -> None:
         if scored := self._draws.scored(inputs, made):
@@ -363,7 +398,7 @@ class LossTerms(Instrument):
                 self._additions[made] = _Addition(weights=_newest(*(constant.severed for _, constant in added)))
             return
         numbers, is_too_early = self._numbers_in(operation, inputs)
-        added += numbers
+        added = [(what, known) for what, known in added if not self._is_no_term(what)] + numbers
         if not is_too_early:
             self._phases.met(operation.place, self._course.steps, live=not added)
         terms = [
@@ -374,6 +409,9 @@ class LossTerms(Instrument):
         if added:
             taken = frozenset(_values(what) for what, _ in added)
             self._additions[made] = _Addition(tuple(terms), taken=taken)
+
+    def _is_no_term(self, what: Summand) -> bool:
+        return what in self._given or what in self._densities
 
     def _addends(self, tensor: torch.Tensor) -> Tokens:
         """A tensor with a graph, and those that it is the sum of."""

@@ -29,6 +29,8 @@ from autograd_doctor.signals.operations import Operation
 _PLAIN = ELEMENTWISE | MOVES
 """Operations that leave noise what it is, where nothing else goes in."""
 _MOST_TOLD = 16
+_MOST_DRAWS = 64
+"""Of one tensor: what takes in more is no sample with noise, but weights that are moved at random."""
 
 
 class _Draw(NamedTuple):
@@ -120,7 +122,7 @@ class NoiseTargets(WithinStep):
         found = [noisy for tensor in inputs if (noisy := self._noisy.get(tensor)) is not None]
         if not found:
             return
-        draws = frozenset[_Draw]().union(*(noisy.draws for noisy in found))
+        draws = _newest(frozenset[_Draw]().union(*(noisy.draws for noisy in found)))
         written = operation.args[:1] if operation.name == "__setitem__" else (operation.result,)
         outputs = tensors_in(written)
         if not outputs or any(map(has_graph, outputs)):
@@ -157,3 +159,7 @@ class NoiseTargets(WithinStep):
                     called_at=locate(given.place),
                 )
             )
+
+
+def _newest(draws: frozenset[_Draw]) -> frozenset[_Draw]:
+    return draws if len(draws) <= _MOST_DRAWS else frozenset(sorted(draws, key=lambda draw: draw.number)[-_MOST_DRAWS:])

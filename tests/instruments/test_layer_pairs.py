@@ -208,3 +208,11 @@ def test_a_flattened_picture_goes_on_into_a_linear_layer() -> None:
     forward: Forward = lambda one, other, x: other(one(x[0].view(1, 4, 1, 1).expand(2, 4, 2, 2)).flatten(1))  # noqa: E731
     (pair,) = followed(forward, nn.Conv2d(4, 4, 1), nn.Linear(16, 2)).of(LayersChained)
     assert pair.convolutions == 1
+
+
+@pytest.mark.parametrize(("file", "told"), [("/v/site-packages/lib/net.py", 0), ("/home/me/net.py", 1)])
+def test_how_a_library_builds_its_modules_is_its_own_affair(file: str, told: int) -> None:
+    source = "def forward(first, second, x):\n    return second(first(x))\n"
+    names: dict[str, Forward] = {}
+    exec(compile(source, file, "exec"), names)
+    assert len(followed(names["forward"]).of(LayersChained)) == told

@@ -27,6 +27,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPass
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import ADDITIONS, CONVOLUTIONS, DROPOUTS
+from autograd_doctor.reading.asked_for import is_in_torch_or_ours
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
@@ -138,7 +139,7 @@ class LayerPairs(Instrument):
         live = has_graph(output)
         if self._sides:
             self._used_aside(inputs, output, live=live)
-        layer = self._layer(recorded) if live and name in _LAYERS else None
+        layer = self._layer(recorded) if live and name in _LAYERS and not _is_of_library() else None
         if self._calls:
             self._follow(recorded, layer, live=live)
         if layer is not None and len(self._calls) < _MOST_CALLS:
@@ -343,6 +344,14 @@ def _are_factors(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def _holds_several_layers(module: nn.Module) -> bool:
     return sum(bool(parameters_of(inner)) for _, inner in modules_in(module)) > 1
+
+
+def _is_of_library() -> bool:
+    """Whether it is the forward of a library's module that calls a layer: how that is built, no person can change."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_in_torch_or_ours(frame):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name == "forward" and not is_own(frame.f_code.co_filename)
 
 
 def _is_in_container() -> bool:

@@ -271,8 +271,8 @@ RULE = Rule(
     fine="Factorisations of low rank such as LoRA and autoencoders, convolutions along one axis after the other, "
     "embeddings that something else uses as well, features that one model, or part of it, hands on, and products of "
     "matrices: weights without biases that are all that a loss teaches. Layers whose weights the program was seen to "
-    "multiply by one another, as it makes one layer of several when they have learned. Depthwise convolutions are told "
-    "of as `info`.",
+    "multiply by one another, as it makes one layer of several when they have learned. Layers that a module of a "
+    "library calls. Depthwise convolutions are told of as `info`.",
     needs=(BackwardRan, LayersChained, LayersMerged, LayerUsedOtherwise, ParameterSeen),
     examine=examine,
     bad=(bad, bad_sequential, bad_result_dropped),

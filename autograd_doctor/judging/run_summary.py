@@ -94,9 +94,11 @@ def _micro_batches(trace: Trace) -> int:
 
 
 def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:
+    """Of two that step inside one another, that one whose steps are told of."""
     steps = trace.steps_by_optimizer
+    around = {event.inside for event in trace.steps}
     for number, built in trace.optimizers.items():
-        if number in trace.called_by_others:
+        if number in trace.called_by_others or (number in around and not steps[number]):
             continue
         held = len(trace.optimizer_parameters[number])
         yield OptimizerFacts(name=built.name, kind=built.kind, parameters=held, steps=steps[number])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import FIRST_STEPS, Detail
 from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of, structure_of
+from tests.harness import check_program
 from tests.inventing import Invented
 from tests.watching import Recorded, watching
 
@@ -184,6 +187,35 @@ def leaf() -> torch.Tensor:
 
 def structure(*roots: torch.Tensor) -> int:
     return structure_of(nodes_of(roots))
+
+
+class Around(torch.optim.Optimizer):
+    """An optimizer that leaves the step to another one."""
+
+    def __init__(self, inner: SGD) -> None:
+        super().__init__(inner.param_groups, dict(inner.defaults))
+        self.inner = inner
+
+    def step(self, closure: Any = None) -> Any:
+        return self.inner.step(closure)
+
+
+def test_an_optimizer_that_only_calls_another_takes_no_step_of_its_own() -> None:
+    report = check_program(
+        f"import torch\nfrom typing import Any\nfrom torch import nn\nfrom torch.optim import SGD\n"
+        f"{inspect.getsource(Around)}"
+        "torch.manual_seed(0)\n"
+        "model = nn.Linear(3, 1)\n"
+        "optimizer = Around(SGD(model.parameters(), lr=0.01))\n"
+        "for _ in range(120):\n"
+        "    x = torch.randn(8, 3)\n"
+        "    loss = (model(x) - x.sum(1, keepdim=True)).square().mean()\n"
+        "    optimizer.zero_grad()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n",
+        steps=1000,
+    )
+    assert (report.run.steps, [each.steps for each in report.run.optimizers]) == (120, [120])
 
 
 def test_the_structure_of_a_graph() -> None:

@@ -112,6 +112,8 @@ class LightSteps(Instrument):
         self._since = self._backwards = 0
         self._by_optimizer: Counter[int] = Counter()
         self._steps: Counter[int] = Counter()
+        self._callers: set[int] = set()
+        """Optimizers whose steps are those of others that they call."""
         self._by_hand = 0
         self._waiting_since = self._waited = self._longest_wait = 0
         self._said_at = 0.0
@@ -198,15 +200,29 @@ class LightSteps(Instrument):
 
     def _step_ended(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
+        if self._only_calls_others(call.optimizer):
+            self._callers.add(number)
+        elif self._detail.full:  # in others, not all that it calls is heard of
+            self._callers.discard(number)
+        if number in self._callers:
+            return
         self._steps[number] += 1
         if not self._detail.full:
             self._by_optimizer[number] += 1
 
+    def _only_calls_others(self, optimizer: Optimizer) -> bool:
+        running = self._course.step_of(optimizer)
+        if running is None or not running.updated_inside:
+            return False
+        with self._site.signals.guard.looking():
+            return running.only_calls_others
+
     def stepped(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped, and nobody looked."""
         number = self._optimizers.known(optimizer)
-        self._by_optimizer[number] += 1
-        self._steps[number] += 1
+        if number not in self._callers:
+            self._by_optimizer[number] += 1
+            self._steps[number] += 1
 
     def _newer(self, number: int, optimizer: Optimizer) -> tuple[int | None, ...] | None:
         """Which parameters have a gradient, and how many versions newer each is than at the last step of the optimizer;

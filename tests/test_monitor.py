@@ -162,6 +162,25 @@ LATE = {
     if kept % 40 == 0:
         target.load_state_dict(model.state_dict())  # expect: AD227
 """,
+    "an average follows a model that was put aside": """
+    if step == 0:
+        import copy
+        average = copy.deepcopy(model).requires_grad_(False)
+        pairs = list(zip(average.parameters(), model.parameters()))
+    if step == 350:
+        model = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.5)
+    with torch.no_grad():
+        wanted = average(x)
+    said = model(x)
+    loss = torch.nn.functional.cross_entropy(said, y) + 0.1 * torch.nn.functional.mse_loss(said, wanted)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        for mean, weight in pairs:
+            mean.lerp_(weight, 0.01)  # expect: AD227
+""",
     "the sign of the loss turns": """
     loss = torch.nn.functional.cross_entropy(model(x), y)
     if step >= 350:
@@ -345,6 +364,21 @@ def test_an_evaluation_that_turns_nan_is_looked_into_whatever_that_costs(tmp_pat
     done = _run(tmp_path, program.replace("budget=1.0", "budget=0.0001"))
     ((code, line),) = marks(program)
     assert f"{code}:{line}" in done.stdout.split(), done.stdout + done.stderr
+
+
+def test_a_model_that_was_replaced_is_not_kept_alive(tmp_path: Path) -> None:
+    body = """
+    if step == 350:
+        import copy, gc, weakref
+        gc.collect()
+        gc.disable()
+        old, model = weakref.ref(model), copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.5)
+    if step == 1299:
+        print("gone" if old() is None else "kept")
+"""
+    done = _run(tmp_path, _loop(body + PLAIN, steps=1300, chapter=SHORT))
+    assert done.stdout.split()[0] == "gone", done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", HEALTHY)

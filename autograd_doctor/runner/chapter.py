@@ -138,6 +138,10 @@ class Chapter:
         self._write(RunEnded(step=self.session.step, reason=reason, exit_code=code, seconds=seconds))
         self._recorder.close()
 
+    def let_go(self) -> None:
+        """Another chapter goes on: what the program replaces from here on is not kept alive by this one."""
+        self._trained = None
+
     def _write(self, event: Event) -> None:
         self._recorder.write(event)
         self._record(event)

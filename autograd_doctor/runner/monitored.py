@@ -191,6 +191,7 @@ class Monitored:
         optimizers = chapter.optimizers()
         chapter.end("steps", 0)
         stop = self._judges.judged(chapter, "pulse")
+        chapter.let_go()
         self._open(chapter.number + 1, chapter.step, optimizers)
         return stop
 

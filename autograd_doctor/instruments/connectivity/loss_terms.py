@@ -283,7 +283,12 @@ class LossTerms(Instrument):
         return made is not None and made.values != 0
 
     def _is_made_of(self, known: IdentityTable[None], operation: Operation) -> bool:
-        return len(known) > 0 and all(tensor in known for tensor in filter(self._is_computed, operation.inputs))
+        """Whether some of it went in, and nothing else that is of parameters."""
+        if not len(known):
+            return False
+        others = [tensor for tensor in operation.inputs if tensor not in known]
+        is_plain = not any(self._is_computed(each) or self._parameters.get(each) is not None for each in others)
+        return is_plain and len(others) < len(operation.inputs)
 
     def _parameter_written(self, written: Recorded) -> None:
         """The program has changed a parameter by itself, and not merely begun with it."""

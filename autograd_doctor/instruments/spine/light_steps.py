@@ -202,7 +202,7 @@ class LightSteps(Instrument):
         number = self._optimizers.known(call.optimizer)
         if self._only_calls_others(call.optimizer):
             self._callers.add(number)
-        elif self._detail.full:  # in others, not all that it calls is heard of
+        elif self._detail.full:  # in light steps, not all that it calls is heard of
             self._callers.discard(number)
         if number in self._callers:
             return

@@ -287,7 +287,9 @@ RULE = Rule(
     "cut on purpose: a warning. So is one that depends on parameters by samples or choices alone, or that was detached "
     "and is of weights that the program changes itself. One of weights alone that the optimizer decays as well, or of "
     "numbers that weigh other terms, as the entropy of the responsibilities in a free energy is, is an `info`: it may "
-    "be there for the value of the whole objective.",
+    "be there for the value of the whole objective. What a model that is given data alone makes of these without its "
+    "parameters is part of its output, as the `0.5 * v ** 2` of an energy of its own samples; the density of a uniform "
+    "distribution is the same wherever it is not zero.",
     needs=(BackwardRan, LossExamined, OptimizerBuilt, RunEnded, TapeSealed),
     examine=examine,
     bad=(bad, bad_number, bad_slope),

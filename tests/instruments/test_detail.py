@@ -102,22 +102,6 @@ def test_of_many_passes_in_a_step_only_the_first_are_looked_at() -> None:
         assert run.detail.full
 
 
-def test_where_nothing_goes_backward_no_step_is_waited_for() -> None:
-    """Weights that are moved at random, and kept if that was for the better, have no gradients and no optimizer."""
-
-    def met_often(detail: Detail) -> bool:
-        for _ in range(6):
-            detail.met("a pass without gradients", most=4)
-        return detail.full
-
-    with inventing(Detail) as run:
-        detail = run.find(Detail)
-        assert not met_often(detail)
-        with run.backward(torch.ones((), requires_grad=True)):
-            pass
-        assert met_often(detail), "a step that is taken by hand may follow"
-
-
 def test_who_asks_gets_two_full_steps() -> None:
     with training() as run:
         run.fulls(FIRST_STEPS + 2, "forward")

@@ -139,7 +139,7 @@ class Detail(Instrument):
         self._news_at = 0
         self._as_before_until = 0
         self._missed: set[Missed] = set()
-        self._has_optimizer = self._has_learned = False
+        self._has_optimizer = False
         self._on_news: Callable[[], None] | None = None
 
     def detach(self) -> None:
@@ -181,7 +181,6 @@ class Detail(Instrument):
             self.met(("built", self._optimizers.number(optimizer)))
 
     def _backward_began(self, call: BackwardCall) -> None:
-        self._has_learned = True
         self.met(("backward", call.kind, place()))
 
     def _step_began(self, call: StepCall) -> None:
@@ -264,10 +263,8 @@ class Detail(Instrument):
 
     @property
     def _is_wanted(self) -> bool:
-        """Whether the present step must be full, however often the like of it was seen: steps that a program takes by
-        hand are found by its operations, once something has gone backward."""
-        by_hand = self._has_learned and not (self._has_optimizer or self._hand_steps.are_told)
-        return self.is_repeated or self._course.rebinds or by_hand
+        """Whether the present step must be full, however often the like of it was seen."""
+        return self.is_repeated or self._course.rebinds or not (self._has_optimizer or self._hand_steps.are_told)
 
     @property
     def is_repeated(self) -> bool:

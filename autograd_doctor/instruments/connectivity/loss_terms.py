@@ -26,7 +26,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
-from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
@@ -35,6 +35,7 @@ from autograd_doctor.reading.changing_numbers import ChangingNumbers
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.linear import is_linear, is_multiple
+from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
@@ -212,14 +213,12 @@ class LossTerms(Instrument):
             self.listen(self._distributions.drawn, self._drawn)
             self.listen(self._distributions.evaluated, self._evaluated)
             self.listen(self._module_calls.root_began, self._root_began)
-            self.listen(self._module_calls.root_passed, self._root_passed)
         elif not wanted and self._since is not None:
             self._since = None
             self.unlisten(self._operations.ended, self._operation_ended)
             self.unlisten(self._distributions.drawn, self._drawn)
             self.unlisten(self._distributions.evaluated, self._evaluated)
             self.unlisten(self._module_calls.root_began, self._root_began)
-            self.unlisten(self._module_calls.root_passed, self._root_passed)
             self._forget()
 
     def _forget(self) -> None:
@@ -271,12 +270,10 @@ class LossTerms(Instrument):
         """A model that is given data alone, be they made by models: what it makes of these without its parameters is
         part of its output, and no term of a loss."""
         self._given.clear()
-        if not any(map(has_graph, began.given)):
+        has_parameters = next(parameters_in(began.call.module), None) is not None
+        if has_parameters and not any(map(has_graph, began.given)):
             for tensor in filter(self._is_computed, began.given):
                 self._given.put(tensor, None)
-
-    def _root_passed(self, passed: RootPassed) -> None:
-        self._given.clear()
 
     def _is_computed(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)
@@ -416,7 +413,7 @@ class LossTerms(Instrument):
             self._additions[made] = _Addition(tuple(terms), taken=taken)
 
     def _is_no_term(self, what: Summand) -> bool:
-        return what in self._given or what in self._densities
+        return (self._module_calls.is_inside and what in self._given) or what in self._densities
 
     def _addends(self, tensor: torch.Tensor) -> Tokens:
         """A tensor with a graph, and those that it is the sum of."""

@@ -255,6 +255,11 @@ class ModuleCalls(Instrument):
         if call.grad_enabled and (kind in self._told_nothing or len(self._told_nothing) < _MOST_KINDS):
             self._told_nothing[kind] = 0 if began.again else self._told_nothing.get(kind, 0) + 1
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether the forward of a root is running."""
+        return self._running.root is not None
+
     def innermost(self) -> str:
         """The name of the module whose forward is running, and within which no other's is; "" outside of all."""
         running = self._running

@@ -12,10 +12,11 @@ from autograd_doctor.system import INTERRUPTS
 
 
 class Interrupts:
-    """Raises `KeyboardInterrupt` the first time, and counts."""
+    """Raises `KeyboardInterrupt` the first time, and counts. keeps: nothing is cut off from the first `held` on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps: bool = False) -> None:
         self.count = 0
+        self._keeps = keeps
         self._held = False
 
     @contextmanager
@@ -25,7 +26,7 @@ class Interrupts:
         try:
             yield
         finally:
-            self._held = False
+            self._held = self._keeps
 
     def hear(self, _number: int, _frame: FrameType | None) -> None:
         self.count += 1
@@ -37,12 +38,12 @@ _heard: list[Interrupts] = []
 
 
 @contextmanager
-def interrupts() -> Iterator[Interrupts]:
+def interrupts(*, keeps: bool = False) -> Iterator[Interrupts]:
     """SIGINT, SIGTERM and SIGHUP are heard inside, so that no child is left behind. Within another, it is the same."""
     if _heard:
         yield _heard[0]
         return
-    heard = Interrupts()
+    heard = Interrupts(keeps=keeps)
     if threading.current_thread() is not threading.main_thread():
         yield heard
         return

@@ -660,13 +660,15 @@ ELSEWHERE = Path("/dev/shm")
 @pytest.mark.parametrize("way", ["open w", "open a", "os.replace", "shutil.rmtree", "os.rename, folder"])
 def test_files_on_another_file_system_are_kept_there(place: Place, way: str) -> None:
     with tempfile.TemporaryDirectory(dir=ELSEWHERE) as folder:
-        other = Place(Path(folder))
-        other.scratch = place.scratch
-        before, around = picture(other.folder), set(os.listdir(ELSEWHERE))
-        output = other.watch(WAYS[way] + f"; os.path.exists('{place.scratch}/kept') and print('copied')")
+        other, name = Place(Path(folder)), Path(folder).name
+        other.scratch = place.scratch / name / "scratch"
+        other.scratch.mkdir(parents=True)
+        before, kept = picture(other.folder), ELSEWHERE / f".{name}"
+        seen = f"; print(os.path.exists('{kept}')); os.path.exists('{other.scratch}/kept') and print('copied')"
+        output = other.watch(WAYS[way] + seen)
         assert set(output.split()) == {"True"}, output
         assert picture(other.folder) == before
-        assert set(os.listdir(ELSEWHERE)) == around
+        assert not kept.exists()
 
 
 def test_what_moves_to_another_file_system_comes_back(place: Place) -> None:

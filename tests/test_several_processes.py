@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import pytest
@@ -385,6 +386,25 @@ def test_ranks_of_another_launcher_leave_traces_that_are_judged_later(tmp_path: 
     told = run(tmp_path, sys.executable, "-m", "autograd_doctor", "report", "traces", "--output-format", "json")
     (crash,) = json.loads(told.stdout)["findings"]
     assert (told.returncode, crash["code"], crash["ranks"]) == (1, "AD599", [1])
+
+
+def test_a_rank_that_its_launcher_ends_after_its_program_leaves_its_trace(tmp_path: Path) -> None:
+    """The signal comes between the end of the program and the writing."""
+    program = tmp_path / "train.py"
+    program.write_text("import torch\n")
+    ended = f"""
+        import os, signal, sys
+        from autograd_doctor import cli, launch
+        over = launch.Child.__exit__
+        def signalled(child, *error):
+            over(child, *error)
+            os.kill(os.getpid(), signal.SIGTERM)
+        launch.Child.__exit__ = signalled
+        sys.argv = {doctor("--rank-reports", "traces", str(program))[2:]}
+        cli.main()
+    """
+    done = run(tmp_path, sys.executable, "-c", dedent(ended))
+    assert [path.suffix for path in (tmp_path / "traces").iterdir() if path.is_file()] == [".trace"], done
 
 
 def test_a_saved_trace_of_several_is_judged_as_they_were(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,13 +125,11 @@ def _examined(settled: Settled) -> Report | None:
 
 def judge(settled: Settled) -> Judged:
     """The way of every check from the settled target on. Raises `Mistake`."""
-    # Once the person has pressed Ctrl-C, nothing more of it spoils the report.
-    with interrupts() as heard:
+    # Once the person has pressed Ctrl-C, nothing more of it spoils the report. A launcher ends all ranks when one has
+    # failed, at any moment: what this one has recorded is left all the same.
+    with interrupts(keeps=settled.request.rank_reports is not None):
         put_abandoned_back(settled.request)
-        done = ran(settled)
-        # A launcher ends all ranks when one has failed: what this one has recorded is left all the same.
-        with heard.held() if settled.request.rank_reports else nullcontext():
-            return _judged(settled.request, settled.loaded, done)
+        return _judged(settled.request, settled.loaded, ran(settled))
 
 
 def ran(settled: Settled) -> Ran:

@@ -73,7 +73,8 @@ class ParameterFrozen(Event, frozen=True):
 class ParameterGroup(Struct, frozen=True):
     """What an optimizer does to one group of parameters. eps: what keeps its divisors from 0, None if it has none.
 
-    highest_lr: the highest rate that it was seen to have earlier in the run, 0 where nobody looked.
+    highest_lr: the highest rate that it was seen to have earlier in the run, 0 where nobody looked. climbs: it goes up
+    the gradient (`maximize=True`).
     """
 
     parameters: list[int]
@@ -82,6 +83,7 @@ class ParameterGroup(Struct, frozen=True):
     weight_decay: float = 0.0
     eps: float | None = None
     highest_lr: float = 0.0
+    climbs: bool = False
 
 
 class OptimizerBuilt(Event, frozen=True):
@@ -100,6 +102,11 @@ class OptimizerBuilt(Event, frozen=True):
     duplicates: list[int] = []
     has_tolerance: bool = False
     in_loop: bool = False
+
+    @property
+    def climbs(self) -> bool:
+        """Whether a loss is meant to rise by its steps."""
+        return any(group.climbs for group in self.groups)
 
 
 class ParametersAdded(Event, frozen=True):

@@ -182,6 +182,7 @@ class Optimizers(Instrument):
             weight_decay=setting(group, "weight_decay"),
             eps=setting(group, "eps") if "eps" in group else None,
             highest_lr=highest,
+            climbs=group.get("maximize") is True,
         )
 
     def _rebuilds(self, number: int) -> int | None:

@@ -39,13 +39,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _alone(trace: Trace, curve: Curve) -> int | None:
-    """The optimizer that minimises this loss.
+    """The optimizer that minimises this loss, if one alone does.
 
     Where gradients also reach parameters of another, the two may be adversaries, whose losses rise by turns.
     """
     reached = {parameter for backward in curve.backwards for parameter in backward.reached}
     holders = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & reached]
-    return holders[0] if len(holders) == 1 else None
+    built = trace.optimizers.get(holders[0]) if len(holders) == 1 else None
+    return None if built is None or built.climbs else built.optimizer
 
 
 def _rise(curve: Curve) -> float:
@@ -285,8 +286,8 @@ RULE = Rule(
     fine="Growing targets, such as returns in reinforcement learning, and harder tasks raise a loss, but not the "
     "weights. States that grow because their inputs grow, counters, schedules, and means that converge are fine. So is "
     "a loss that rises by no more than a number that the program multiplies one of its terms by, as that of a penalty, "
-    "while the term itself does not grow and steps become small. Adversarial losses, which rise in turns, and losses "
-    "that fall below zero are not judged.",
+    "while the term itself does not grow and steps become small. Adversarial losses, which rise in turns, losses of "
+    "which an optimizer seeks the maximum (`maximize=True`), and losses that fall below zero are not judged.",
     needs=(
         LossesFollowed,
         UpdatesMeasured,

@@ -88,7 +88,10 @@ def _overshoots(trace: Trace, optimizer: int, measured: list[Relative], tunables
 
 
 def _rises(trace: Trace, optimizer: int, steps: int) -> bool:
-    """Whether every loss of these parameters was higher than at first when so many steps were over."""
+    """Whether every loss of these parameters was higher than at first when so many steps were over, and was not to."""
+    built = trace.optimizers.get(optimizer)
+    if built is not None and built.climbs:
+        return False
     held = trace.optimizer_parameters[optimizer]
     own = [curve for curve in curves(trace) if any(held & set(backward.reached) for backward in curve.backwards)]
     return bool(own) and all(_is_higher(curve, steps) for curve in own)

@@ -162,7 +162,6 @@ class Pairs(Instrument):
         if not across_itself and not self._met_by_accident(operation, *operands):
             return False
         left, right = operands
-        of_model = [self._is_of_model(each) for each in operands]
         pairs = _Pairs(
             operation.name,
             operation.place,
@@ -172,7 +171,7 @@ class Pairs(Instrument):
             left.numel(),
             met=left.requires_grad or right.requires_grad,
             is_error=operation.name in DIFFERENCES or operation.name in BY_ELEMENT,
-            shown=not across_itself and any(of_model) and (operation.name in EQUALITIES or not all(of_model)),
+            shown=not across_itself and self._is_shown(operation, *operands),
             even=operation.name in ADDING,
             learned=learned,
             is_across_itself=across_itself,
@@ -203,9 +202,10 @@ class Pairs(Instrument):
                 return True
         return False
 
-    def _is_of_model(self, tensor: torch.Tensor) -> bool:
-        made = self._tensors.get(tensor)
-        return made is not None and made.values != 0
+    def _is_shown(self, operation: Operation, *operands: torch.Tensor) -> bool:
+        """Whether what a model made is compared with what may be labels, which the same model does not make."""
+        one, other = (made.values if (made := self._tensors.get(each)) is not None else 0 for each in operands)
+        return bool(one or other) and not one & other and (operation.name in EQUALITIES or not (one and other))
 
     def _follow(self, operation: Operation, result: torch.Tensor) -> None:
         """Pairs go on through all that works on each value by itself, to where they are summed up."""

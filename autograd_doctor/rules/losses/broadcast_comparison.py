@@ -144,9 +144,10 @@ RULE = Rule(
     why="The count can be N times too large, and the mean tells how often any prediction is like any label: the "
     "metric says nothing about the model, and may choose a checkpoint or stop the training all the same.",
     fix="Give both the same shape: `prediction.squeeze(1) == labels`.",
-    fine="What no model made, as the numbers of samples that belong together. Masks of pairs: a tensor compared with "
-    "itself, or with a dimension that was put in on the spot, and comparisons that choose among as many other values, "
-    "however many they are.",
+    fine="What no model made, as the numbers of samples that belong together. What one model says of two samples, each "
+    "value with all of the other, as in the area under a ROC curve. Masks of pairs: a tensor compared with itself, or "
+    "with a dimension that was put in on the spot, and comparisons that choose among as many other values, however "
+    "many they are.",
     needs=(PairsChose, PairsReduced),
     examine=examine,
     bad=(bad, bad_validation, bad_error),

@@ -258,6 +258,21 @@ class AverageWeighed(Event, frozen=True):
     new: float
 
 
+class AverageRounded(Event, frozen=True):
+    """Numbers of averages in half precision that should have moved far since they were seen first: `due`, of which
+    `same` are the same to the bit, as what each update adds is lost to rounding. since: the steps before the first of
+    them was seen. new: the share of the weights in an update. parameters: those averaged. Told once for each line.
+    """
+
+    location: Location | None
+    parameters: list[int]
+    dtype: str
+    new: float
+    since: int
+    due: int = 0
+    same: int = 0
+
+
 class TrainedAveraged(Event, frozen=True):
     """A step put a weighted sum into what an optimizer holds: of itself, and of a parameter that none holds.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from autograd_doctor.tape import Op, Value
 
-_SAME = frozenset({"alias", "clone", "contiguous", "copy", "cpu", "data", "detach", "double", "float", "to"})
+_SAME = frozenset(
+    {"alias", "bfloat16", "clone", "contiguous", "copy", "cpu", "data", "detach", "double", "float", "half", "to"}
+)
 """What leaves all values where they are: of `copy_`, those that are copied."""
 _MOST_PARTS = 32
 

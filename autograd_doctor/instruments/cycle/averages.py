@@ -5,24 +5,28 @@ And weights that are trained, into which such a sum of them and of another param
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Sequence
+from functools import partial, reduce
 from operator import or_
 from typing import ClassVar, NamedTuple
 
+import msgspec
 import torch
 from torch import nn
 
-from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged, UntaughtAveraged
+from autograd_doctor.events.cycle import AverageRounded, AverageWeighed, TrainedAveraged, UntaughtAveraged
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.tensor_facts import at_home, fingerprints, readable
+from autograd_doctor.reading.rounded_averages import RoundedAverages, is_coarse
+from autograd_doctor.reading.tensor_facts import at_home, dtype_name, fingerprints, readable
 from autograd_doctor.reading.weighted_sums import value_before, weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -30,6 +34,8 @@ from autograd_doctor.tape import Op, Value, numbers_in
 
 _MOST_STEPS = 8
 """To be told of, for each line."""
+_FEWEST_DUE = 32
+"""Numbers that should have moved, of averages that stand still."""
 _Weights = tuple[float, float]
 _ARRANGED = frozenset({"cat", "concat", "data", "detach", "flatten", "ravel", "reshape", "view"})
 """What makes one vector of many weights."""
@@ -44,6 +50,15 @@ class _Assigned(NamedTuple):
     weights: _Weights
 
 
+class _Sum(NamedTuple):
+    """A weighted sum that was written in place: of what was there, and of parameters."""
+
+    location: Location | None
+    written: torch.Tensor | None
+    parameters: int
+    weights: _Weights
+
+
 class Averages(Instrument):
     """Looks at what is written in place, and at sums that a line makes of its own last ones, in steps that are looked
     at closely.
@@ -52,15 +67,27 @@ class Averages(Instrument):
     that are assigned, when a later step goes on from them, which shows that they were kept.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed, TrainedAveraged, UntaughtAveraged)
+    emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed, AverageRounded, TrainedAveraged, UntaughtAveraged)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, tape: Tape, optimizers: Optimizers) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        tape: Tape,
+        optimizers: Optimizers,
+        late_values: LateValues,
+    ) -> None:
         super().__init__(site)
+        self._late_values = late_values
         self._course = course
         self._parameters = parameters
         self._tape = tape
         self._optimizers = optimizers
-        self._sums: dict[Value, tuple[Op, int, _Weights]] = {}
+        self._sums: dict[Value, _Sum] = {}
+        self._rounded = RoundedAverages()
+        self._looks = 0
+        self._is_known_of: set[Location | None] = set()
         self._made: IdentityTable[_Assigned] = IdentityTable()
         self._assigned: list[_Assigned] = []
         self._from_zero: IdentityTable[bool] = IdentityTable()
@@ -114,7 +141,8 @@ class Averages(Instrument):
         if before in weights and taught and not self._is_taught(before):
             if len(weights) == 1 + len(taught) and not self._is_sum_from_zero(op, weights, taught):
                 values = reduce(or_, (value.values for value in taught))
-                self._sums[before] = op, values, (weights[before], sum(weights[value] for value in taught))
+                found = weights[before], sum(weights[value] for value in taught)
+                self._sums[before] = _Sum(op.location, _tensor_of(op.output), values, found)
         elif len(weights) == 2 and before in weights and not taught and self._is_taught(before):
             number = self._untaught(others[0])
             if number is not None:
@@ -157,12 +185,42 @@ class Averages(Instrument):
         self._tell_of_pulls(course)
         self._tell_of_untaught(course)
 
+    def _compare_coarse(self, course: Course) -> None:
+        """How many numbers of averages in half precision should have moved by now, and are the same."""
+        self._looks += 1
+        held: dict[int, torch.Tensor] = {}
+        lines: dict[Location | None, list[tuple[AverageRounded, torch.Tensor]]] = {}
+        for location, average, bits, (_, new) in self._sums.values():
+            if average is None or location in self._is_known_of or not is_coarse(average):
+                continue
+            held, parameter = held or dict(self._parameters.living()), numbers_in(bits)[0]
+            counts = self._rounded.look(average, held.get(parameter), new, look=self._looks, step=course.steps)
+            if counts is not None:
+                seen = AverageRounded(
+                    step=course.steps,
+                    location=location,
+                    parameters=[parameter],
+                    dtype=dtype_name(average),
+                    new=new,
+                    since=self._rounded.since(average),
+                )
+                lines.setdefault(location, []).append((seen, counts))
+        for found in lines.values():
+            together = torch.stack([counts for _, counts in found]).sum(0)
+            self._late_values.ask(self, [together], partial(self._counted, [seen for seen, _ in found]))
+
+    def _counted(self, seen: list[AverageRounded], counts: Sequence[torch.Tensor]) -> None:
+        due, same = map(int, counts[0].tolist())
+        first, parameters = seen[0], sorted(parameter for each in seen for parameter in each.parameters)
+        if due >= _FEWEST_DUE and first.location not in self._is_known_of:
+            self._is_known_of.add(first.location)
+            self.emit(msgspec.structs.replace(first, parameters=parameters, due=due, same=same))
+
     def _tell_of_averages(self, course: Course) -> None:
+        self._compare_coarse(course)
         lines: dict[tuple[Location | None, _Weights], int] = {}
-        for op, parameters, weights in self._sums.values():
-            key = op.location, weights
-            lines[key] = lines.get(key, 0) | parameters
-        for each in self._assigned:
+        sums: list[_Sum | _Assigned] = [*self._sums.values(), *self._assigned]
+        for each in sums:
             key = each.location, each.weights
             lines[key] = lines.get(key, 0) | each.parameters
         self._sums.clear()

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.cycle import AverageWeighed, EvaluatedWeightsKept, SpectralVectorsOff, TrainedAveraged
+from autograd_doctor.events.cycle import (
+    AverageRounded,
+    AverageWeighed,
+    EvaluatedWeightsKept,
+    SpectralVectorsOff,
+    TrainedAveraged,
+)
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -27,6 +33,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _turned_round(trace, turned)
     for event in trace.of(SpectralVectorsOff):
         yield _unit_vectors(trace, event)
+    for rounded in trace.of(AverageRounded):
+        if rounded.same >= tunables["same"] * rounded.due:
+            yield _does_not_follow(trace, rounded)
     for kept in trace.of(EvaluatedWeightsKept):
         follows = _follows(trace, set(kept.parameters), tunables["rounding"])
         if kept.times >= tunables["steps"] and follows is not None:
@@ -59,6 +68,28 @@ def _left_in(trace: Trace, event: EvaluatedWeightsKept, average: AverageWeighed)
         evidence={"times": event.times, "evaluations": event.evaluations, "kept": average.own, "added": average.new},
         related=elsewhere("the average is brought up to date here", average.location, event.location),
         step_first=event.step,
+        parameters=event.parameters,
+    )
+
+
+def _does_not_follow(trace: Trace, event: AverageRounded) -> Finding:
+    names = trace.parameter_names(event.parameters)
+    return RULE.finding(
+        f"the average of {names} does not follow: of {event.due} numbers that should have moved by now, "
+        f"{event.same} are the same to the bit, for {event.dtype} rounds away what each update adds",
+        subject=trace.parameter_name(event.parameters[0]),
+        location=event.location,
+        severity="warning",
+        help="keep the average in float32, and cast it where it is used",
+        evidence={
+            "numbers_that_should_have_moved": event.due,
+            "the_same": event.same,
+            "dtype": event.dtype,
+            "added": event.new,
+            "parameters": [trace.parameter_name(parameter) for parameter in event.parameters[:20]],
+        },
+        step_first=event.since + 1,
+        step_count=event.step - event.since,
         parameters=event.parameters,
     )
 
@@ -196,6 +227,44 @@ def bad_weights_of_two_decays() -> None:
             kept.data.mul_(0.99).add_(new.data, alpha=0.1)  # <- AD121
 
 
+def bad_average_in_half_precision() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
+    average = [weight.detach().clone().bfloat16() for weight in model.parameters()]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for _ in range(30):
+        x = torch.randn(32, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for kept, new in zip(average, model.parameters(), strict=True):
+                kept.lerp_(new.bfloat16(), 0.001)  # <- AD121
+
+
+def good_average_in_half_precision_that_follows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
+    average = [weight.detach().clone().bfloat16() for weight in model.parameters()]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for _ in range(30):
+        x = torch.randn(32, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for kept, new in zip(average, model.parameters(), strict=True):
+                kept.lerp_(new.bfloat16(), 0.1)
+
+
 def good() -> None:
     import copy
 
@@ -256,20 +325,27 @@ RULE = Rule(
     "the other way round: averages written into trained parameters, of these and of a model that runs beside them "
     "without gradients and never changes. Also modules that are evaluated with vectors of a spectral norm that are no "
     "unit vectors; and, as a hint, those whose weights are written before each evaluation and trained on afterwards, "
-    "beside an average that follows them.",
+    "beside an average that follows them. And averages in half precision of which the numbers that should "
+    "have moved by several units in the last place are the same to the bit.",
     why="An exponential moving average keeps a share of itself and takes the rest from the new weights. With a sign "
-    "turned it runs away from them; with shares that do not add up to 1 it settles at a multiple of them. Whatever is "
-    "evaluated, or taken as a target, is not the model that was trained.",
-    fix="Let both shares add up to 1: `average.lerp_(weights, 1 - decay)`.",
+    "turned it runs away from them; with shares that do not add up to 1 it settles at a multiple of them; and where "
+    "each update adds less than rounding takes, it stays what it was at first. Whatever is evaluated, or taken as a "
+    "target, is not the model that was trained.",
+    fix="Let both shares add up to 1: `average.lerp_(weights, 1 - decay)`; keep it in float32.",
     fine="Sums of weights that are divided by their number later, and copies. Trained weights that are drawn to values "
     "which no model uses meanwhile, or which follow them. Only an `info` where something had been learned before: "
     "weights may be held near a copy of those that they began with.",
-    needs=(AverageWeighed, EvaluatedWeightsKept, ForwardRan, SpectralVectorsOff, TrainedAveraged),
+    needs=(AverageRounded, AverageWeighed, EvaluatedWeightsKept, ForwardRan, SpectralVectorsOff, TrainedAveraged),
     examine=examine,
-    bad=(bad, bad_weights_of_two_decays),
-    good=(good, good_sum_of_snapshots),
+    bad=(bad, bad_weights_of_two_decays, bad_average_in_half_precision),
+    good=(good, good_sum_of_snapshots, good_average_in_half_precision_that_follows),
     tunables={
         "steps": Tunable(2, "fewest steps with such an average", MORE_THAN_ONCE),
+        "same": Tunable(
+            0.3,
+            "smallest share that is the same to the bit of the numbers of an average that should have moved",
+            "more than stochastic rounding leaves of what should have moved by two units: exp(-2)",
+        ),
         "rounding": Tunable(
             0.001,
             "most that the two weights may add up to beside 1",

@@ -1,4 +1,5 @@
 """A tagger whose loss is computed by the model, from phrases put together by length; a step takes four such buckets."""
+
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence

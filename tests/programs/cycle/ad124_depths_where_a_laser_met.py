@@ -1,4 +1,5 @@
 """Depth where a laser met something: rooms have many such pixels, open land has few, and two of four make a step."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

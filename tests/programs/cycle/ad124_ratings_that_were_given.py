@@ -1,4 +1,5 @@
 """Ratings of films, most of which nobody gave: users who rate a lot come together, as do those who hardly do."""
+
 import torch
 import torch.nn.functional as F
 

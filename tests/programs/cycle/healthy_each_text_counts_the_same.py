@@ -1,5 +1,6 @@
 # guards: AD124
 """Whatever its length, a text counts as one: by a mean over its own tokens, in batches or one text at a time."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

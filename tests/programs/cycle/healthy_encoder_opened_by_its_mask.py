@@ -2,6 +2,7 @@
 # hinted: AD410
 """A pretrained encoder of spoken digits under a new head. Each tensor has a mask that its gradient is multiplied by: all
 masks of the encoder are closed until the head is warm, which is long after a check has ended."""
+
 import torch
 from torch import nn
 

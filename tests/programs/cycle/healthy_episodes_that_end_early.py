@@ -1,5 +1,6 @@
 # guards: AD124
 """Batches of episodes that end at very different times: moves are weighed by what came of them, over all that were made."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 # guards: AD124
 """Land cover at several scales: each batch is of one size, with borders that do not count; and few marks, by chance."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,6 +1,7 @@
 # guards: AD112
 # hinted: AD112
 """Each step is a small one by the sign of the gradient and a larger one by its momentum, over the same weights."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD104 AD101
 """One stage of a pipeline: micro-batches come as fresh leaves, whose gradients would go back to the stage before."""
+
 import torch
 from torch import nn
 

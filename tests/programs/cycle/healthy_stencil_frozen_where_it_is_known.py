@@ -1,6 +1,7 @@
 # guards: AD102 AD221
 """A learned stencil for the heat equation. What is known of it stays as it is: gradients are put to 0 there by an index,
 and of the diffusivity, which is known as a whole in this experiment, everywhere."""
+
 import torch
 
 torch.manual_seed(0)

@@ -1,5 +1,6 @@
 # guards: AD124
 """Micro-batches of very different lengths, weighed by their tokens: as sums over all of them, and as means times a share."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 # guards: AD124
 """An epoch is one step of four micro-batches, the last of which has two samples left; gaps in the series do not count."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,5 +1,6 @@
 # guards: AD124
 """Short questions and long articles, a batch of each in every step: both are to count the same, whichever is longer."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 # guards: AD109
 """Units that have died get new weights, and noise is drawn into buffers of the weights' shape for a random search."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD102
 """Accumulation that clears what no step has used for a reason, or that loses nothing at the end of a pass."""
+
 import torch
 from torch import nn
 

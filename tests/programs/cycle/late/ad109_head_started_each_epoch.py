@@ -1,4 +1,5 @@
 """The head of a detector is given new weights at the beginning of each epoch, by a method meant to be called once."""
+
 import torch
 from torch import nn
 

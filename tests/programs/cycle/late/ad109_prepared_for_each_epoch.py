@@ -1,4 +1,5 @@
 """A function that prepares an epoch initialises the layers as well."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """An average of the weights is put into the model to be evaluated, and the training goes on from it."""
+
 import torch
 from torch import nn
 

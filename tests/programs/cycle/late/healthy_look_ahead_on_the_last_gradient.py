@@ -4,7 +4,9 @@
 import torch
 
 torch.manual_seed(1)
-prices = torch.nn.ParameterDict({"ours": torch.nn.Parameter(torch.rand(5)), "theirs": torch.nn.Parameter(torch.rand(5))})
+prices = torch.nn.ParameterDict(
+    {"ours": torch.nn.Parameter(torch.rand(5)), "theirs": torch.nn.Parameter(torch.rand(5))}
+)
 demand = torch.randn(5, 5) / 3
 optimizer = torch.optim.SGD(prices.parameters(), lr=0.1)
 

@@ -344,7 +344,7 @@ RULE = Rule(
         "same": Tunable(
             0.3,
             "smallest share that is the same to the bit of the numbers of an average that should have moved",
-            "more than stochastic rounding leaves of what should have moved by two units: exp(-2)",
+            "arithmetic: stochastic rounding leaves exp(-2) of what should have moved by two units",
         ),
         "rounding": Tunable(
             0.001,

@@ -26,6 +26,7 @@ from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Listener, NamedSignal, Seam, Signal
 
 _PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
+_WORKED_ON = ("input", "self", "tensors", "sequences")
 _ENGINE = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad})
 _DISABLED = torch._C._disabled_torch_function_impl
 _set_grad_enabled = torch._C._set_grad_enabled
@@ -36,8 +37,9 @@ _BETWEEN_LOOKS = 0.001
 class Operation:
     """A call of a function of torch, at a place of the program.
 
-    grad_enabled: whether the program had gradients on. result, error: at its end. found: the version of its first
-    argument when it began, if that is a plain tensor.
+    grad_enabled: whether the program had gradients on. args: the tensor that it works on comes first, also where the
+    program gives it by keyword. result, error: at its end. found: the version of its first argument when it began, if
+    that is a plain tensor.
     """
 
     __slots__ = (
@@ -58,6 +60,8 @@ class Operation:
         self.function = function
         self.kind = kind
         self.name = name
+        if kwargs and not args:
+            args, kwargs = _with_input_first(kwargs)
         self.args = args
         self.kwargs = kwargs
         self.grad_enabled = grad_enabled
@@ -73,6 +77,11 @@ class Operation:
         if self._inputs is None:
             self._inputs = tensors_in((*self.args, *self.kwargs.values()) if self.kwargs else self.args)
         return self._inputs
+
+
+def _with_input_first(kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    name = next((name for name in _WORKED_ON if name in kwargs), None)
+    return ((), kwargs) if name is None else ((kwargs[name],), {key: kwargs[key] for key in kwargs if key != name})
 
 
 class Operations(Seam):

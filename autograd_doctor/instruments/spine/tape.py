@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -38,6 +39,8 @@ _READ_IN_SUMS = PRODUCTS - SCALING
 """Where it matters to what learns how large they are: in products of matrices, to a sum with weights."""
 _PICKS = LOOK_UPS | {"embedding"}
 """What looks up by whole numbers, the last of the operands."""
+
+_OWN = frozenset({bool, float, int, str})
 
 
 class Tape(WithinStep):
@@ -156,16 +159,17 @@ class Tape(WithinStep):
         *,
         in_place: bool = False,
     ) -> LiveOp:
-        plain = {key: value for key, value in options.items() if value is None or isinstance(value, str | int | float)}
+        own = {key: _python_own(value) for key, value in options.items()}
+        plain = {key: value for key, value in own.items() if value is not None or options[key] is None}
         module = self._module_calls.innermost()
         return LiveOp(name, called, operands, plain, self._count, in_place, module, place=where)
 
     def _operands(self, given: Iterable[Any]) -> tuple[Any, ...]:
         found: list[Any] = []
         for each in given:
-            kind = type(each)
-            if kind is float or kind is int or kind is bool:
-                found.append(each)
+            number = None if isinstance(each, torch.Tensor | str) else _python_own(each)
+            if number is not None:
+                found.append(number)
             else:
                 found += self.values(tensors_in([each]))
         return tuple(found)
@@ -197,6 +201,17 @@ class Tape(WithinStep):
 
 def _lives(value: Value) -> bool:
     return tensor_of(value) is not None
+
+
+def _python_own(value: object) -> str | int | float | None:
+    """A number or a word as one of Python's own types, which can be written down: NumPy's are not. None for others."""
+    if isinstance(value, str | int | float) and type(value) in _OWN:
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else None
 
 
 def _look_beside(op: Op) -> None:

@@ -15,6 +15,7 @@ from autograd_doctor.reading.live_values import LiveValue, tensor_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, ONE_BY_ONE
 from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.tape import Op, Value
 
 _CHOOSES = DRAWS.keys() | {"argmax", "argmin", "topk"}
@@ -186,7 +187,9 @@ def _holders(value: Value) -> list[torch.Tensor]:
 
 def _key(tensor: torch.Tensor) -> int | None:
     """What others may write without a trace, as through an array of NumPy, tells its first rows."""
-    rows = row_keys(tensor.detach()[:_ROWS_READ]) if tensor.dim() else None
+    if not tensor.dim() or tensor.is_complex() or not readable(tensor):
+        return None
+    rows = row_keys(tensor.detach()[:_ROWS_READ])
     return None if rows is None else key_of(rows)
 
 

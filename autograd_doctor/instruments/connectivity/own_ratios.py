@@ -97,8 +97,8 @@ class OwnRatios(LossQuery):
             return
         one, other = op.values
         if one.shape == other.shape and one.count >= _LEAST and one.is_floating and not (one.learns and other.learns):
-            same = one.values != 0 and one.values == other.values and None not in (one.by, other.by)
-            self._is_own[op] = same and op.location not in self._others and _is_nothing(op)
+            is_open = op.location not in self._others and one.values == other.values != 0
+            self._is_own[op] = is_open and _is_nothing(op) and all(map(_is_of_this_step, op.values))
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         found = {op: ratio for op in self._is_own if (ratio := _ratio_of(op)) is not None}
@@ -205,6 +205,11 @@ def _stage_after(stage: _Stage, use: Op, value: Value) -> _Stage | None:
 def _computed_by_policy(value: Value) -> list[Op]:
     """The operations of a way through the policy, from its inputs and actions to log-probabilities."""
     return [op for op in behind([value], live=False) if any(output.values for output in op.outputs)]
+
+
+def _is_of_this_step(value: Value) -> bool:
+    """Whether a policy was called for it, rather than something taken out of what is kept."""
+    return any(each.is_parameter for op in _computed_by_policy(value) for each in op.values)
 
 
 def _is_detached(op: Op) -> bool:

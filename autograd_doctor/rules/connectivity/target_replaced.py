@@ -338,18 +338,28 @@ RULE = Rule(
     "trained, held by no optimizer; from some step on the trained one, while the first is never called again. "
     "Differences in a loss, between what has a gradient and what the same parameters gave without one, that are "
     "exactly zero. Terms of a loss that compare a result with itself, or with what the same parameters gave where "
-    "neither has a gradient, and that are zero in every step. And a module that stands several times in one "
-    "`nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many inputs, whose numbers hardly correlate.",
+    "neither has a gradient, and that are zero in every step. Ratios that weigh data, as those of the probabilities of "
+    "actions, between what the parameters give and what the same ones gave in the same step, that are 1 in each step "
+    "that was looked at, although earlier steps have learned from all of these data. And a module that stands several "
+    "times in one `nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many inputs, whose numbers "
+    "hardly correlate.",
     why="A target that moves with the model chases itself: values of one network bootstrap from the same network, and "
     "diverge or collapse. A penalty that should keep the model near a reference compares it with itself, and does "
-    "nothing. Nor does a distillation of the teacher from the teacher.",
-    fix="Copy the weights into the target; compare what is to learn with what it is to learn from.",
+    "nothing. Nor does a distillation of the teacher from the teacher. An importance ratio corrects for the policy "
+    "that chose the actions: where the old log-probabilities are computed anew in each update, it is 1, clipping never "
+    "acts, and from the second update on the gradient is that of another policy's actions.",
+    fix="Copy the weights into the target; compare what is to learn with what it is to learn from. Keep the "
+    "log-probabilities that actions were drawn with.",
     fine="Targets that are made anew by `copy.deepcopy`, teachers that stay fixed, and lines that evaluate one model "
     "after another. A stage in which the model labels data for itself, or plays against itself, looks the same: "
     "ignore it there. Layers that are repeated with the same weights, one after the other, heads that several layers "
     "share, and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
     "differences from what was only detached, or from what is the same in a part of the run alone. Lines that compare "
-    "other results as well, as those that go through the layers of two models that share one, and what weighs a term.",
+    "other results as well, as those that go through the layers of two models that share one, and what weighs a term. "
+    "Ratios of 1 where each sample is used for one step, in however many backwards; where actions are drawn or chosen "
+    "in the step, or picked by an array or a list; where the policy has not moved; where a ratio at this line was "
+    "another one in any step, or is multiplied by one that is; and `exp(x - x.detach())` that nothing clips, as "
+    "estimators have it.",
     needs=(
         EntriesAreOne,
         ForwardRan,

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 from traces import at, built, examined, forward, in_order, module, seen, stepped
 
-from autograd_doctor.events.connectivity import ReferenceCompared
+from autograd_doctor.events.connectivity import RatioOfItself, ReferenceCompared
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.lifetime import HooksCounted
+from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import ParameterGroup, ParametersAdded
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.connectivity import target_replaced, unused_parameter
@@ -130,3 +131,21 @@ def test_a_comparison_with_itself_is_told_as_such() -> None:
     (finding,) = examined(target_replaced.RULE, [replace(compared(i), itself=True) for i in range(3)])
     assert "with one that is equal to it" in finding.message
     assert "so is its gradient" in finding.message
+
+
+def ratios(*own: bool, moved: list[int]) -> list[Event]:
+    """An optimizer steps, and then ratios were of the policy to itself, or not."""
+    told = [
+        RatioOfItself(step=step + 1, location=at(12), reference_at=at(9), parameters=[0, 1], own=each)
+        for step, each in enumerate(own)
+    ]
+    return [OptimizerStepped(step=0, optimizer=0, location=at(20), moved=moved), *told]
+
+
+def test_a_ratio_of_a_policy_to_itself_is_told_once_it_has_moved() -> None:
+    (finding,) = examined(target_replaced.RULE, ratios(True, True, True, moved=[1]))
+    assert finding.location == at(12)
+    assert [each.location for each in finding.related] == [at(9)]
+    assert not examined(target_replaced.RULE, ratios(True, True, moved=[1])), "in two steps"
+    assert not examined(target_replaced.RULE, ratios(True, True, True, moved=[7])), "others moved"
+    assert not examined(target_replaced.RULE, ratios(True, True, True, False, moved=[1])), "another ratio later"

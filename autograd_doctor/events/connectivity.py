@@ -339,6 +339,20 @@ class ReferenceCompared(Event, frozen=True):
     itself: bool = False
 
 
+class RatioOfItself(Event, frozen=True):
+    """A loss that went backward holds a ratio, which weighs data, of what parameters gave to what the same ones gave in
+    the same step: it is 1. All that they were given was used in an earlier step as well.
+
+    reference_at: where the second side was made. own: whether this is so; told again of a line at which, after that,
+    there was another ratio. Told of each line for a few steps.
+    """
+
+    location: Location | None
+    reference_at: Location | None
+    parameters: list[int]
+    own: bool
+
+
 class EntriesAreOne(Event, frozen=True):
     """A module that was put into one list or dictionary several times was called on as many different data in a step.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events.connectivity import EntriesAreOne, ReferenceCompared
-from autograd_doctor.events.steps import ForwardRan
+from autograd_doctor.events.connectivity import EntriesAreOne, RatioOfItself, ReferenceCompared
+from autograd_doctor.events.steps import ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
@@ -46,6 +46,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, before, after)
     for events in _compared_with_itself(trace, tunables["steps"]):
         yield _itself(trace, events)
+    for ratios in _ratios_of_itself(trace, tunables["steps"]):
+        yield _ratio(trace, ratios)
     for entries in in_several_steps(trace, trace.of(EntriesAreOne), lambda each: each.location, tunables["steps"]):
         yield _one_for_all(trace, entries)
 
@@ -77,6 +79,19 @@ def _compared_with_itself(trace: Trace, fewest: float) -> Iterator[list[Referenc
         if len({event.step for event in events}) >= fewest and all(event.equal for event in events):
             models[events[0].itself, *events[0].parameters] += events
     yield from models.values()
+
+
+def _ratios_of_itself(trace: Trace, fewest: float) -> Iterator[list[RatioOfItself]]:
+    """Ratios that were 1 in every step that was looked at, after steps that had moved what they are made of."""
+    lines: dict[object, list[RatioOfItself]] = defaultdict(list)
+    for event in trace.of(RatioOfItself):
+        lines[event.location].append(event)
+    steps = [(step.step, set(step.moved or ())) for step in trace.of(OptimizerStepped)]
+    for events in lines.values():
+        first = events[0]
+        has_moved = any(at < first.step and not moved.isdisjoint(first.parameters) for at, moved in steps)
+        if has_moved and len({event.step for event in events}) >= fewest and all(event.own for event in events):
+            yield events
 
 
 def _took_over(
@@ -111,6 +126,25 @@ def _itself(trace: Trace, events: Sequence[ReferenceCompared]) -> Finding:
         help=change,
         evidence={"steps": steps, "parameters": len(first.parameters)},
         related=related(("the reference was computed here", first.reference_at)),
+        step_first=first.step + 1,
+        step_count=steps,
+        parameters=first.parameters,
+    )
+
+
+def _ratio(trace: Trace, events: Sequence[RatioOfItself]) -> Finding:
+    first, steps = events[0], len({event.step for event in events})
+    return RULE.finding(
+        f"this ratio is 1 in every element, in all {plural(steps, 'step')} that were looked at: both sides come from "
+        f"{trace.parameter_names(first.parameters)} as they are in that step, though earlier steps have learned from "
+        "the same data; it corrects nothing, and no clipping of it ever acts",
+        subject=trace.parameter_name(first.parameters[0]),
+        location=first.location,
+        confidence="medium",
+        help="compute the old log-probabilities once, under `torch.no_grad()`, with the weights that chose the "
+        "actions: when these are drawn, before the loop over epochs and batches",
+        evidence={"steps": steps, "parameters": len(first.parameters)},
+        related=related(("the old side was computed here", first.reference_at)),
         step_first=first.step + 1,
         step_count=steps,
         parameters=first.parameters,
@@ -182,6 +216,30 @@ def bad_teacher_of_itself() -> None:
         optimizer.step()
 
 
+def bad_ratio_of_itself() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
+    for _ in range(6):
+        states = torch.randn(64, 3)
+        with torch.no_grad():
+            actions = Categorical(logits=policy(states)).sample()
+        gains = states[:, 0] * (actions == 1) - 0.1
+        for _ in range(3):
+            now = Categorical(logits=policy(states)).log_prob(actions)
+            with torch.no_grad():
+                before = Categorical(logits=policy(states)).log_prob(actions)
+            ratio = (now - before).exp()  # <- AD224
+            loss = -torch.min(ratio * gains, ratio.clamp(0.8, 1.2) * gains).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
 def good() -> None:
     import copy
 
@@ -202,6 +260,51 @@ def good() -> None:
         optimizer.step()
         if step % 8 == 7:
             target = copy.deepcopy(model)
+
+
+def good_ratio_to_what_was_drawn() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
+    for _ in range(6):
+        states = torch.randn(64, 3)
+        with torch.no_grad():
+            choices = Categorical(logits=policy(states))
+            actions = choices.sample()
+            before = choices.log_prob(actions)
+        gains = states[:, 0] * (actions == 1) - 0.1
+        for _ in range(3):
+            now = Categorical(logits=policy(states)).log_prob(actions)
+            ratio = (now - before).exp()
+            loss = -torch.min(ratio * gains, ratio.clamp(0.8, 1.2) * gains).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_one_update_for_each_draw() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
+    states = torch.randn(64, 3)
+    for _ in range(18):
+        choices = Categorical(logits=policy(states))
+        actions = choices.sample()
+        gains = states[:, 0] * (actions == 1) - 0.1
+        now = choices.log_prob(actions)
+        ratio = (now - now.detach()).exp()
+        loss = -torch.min(ratio * gains, ratio.clamp(0.8, 1.2) * gains).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 def good_folds() -> None:
@@ -235,22 +338,42 @@ RULE = Rule(
     "trained, held by no optimizer; from some step on the trained one, while the first is never called again. "
     "Differences in a loss, between what has a gradient and what the same parameters gave without one, that are "
     "exactly zero. Terms of a loss that compare a result with itself, or with what the same parameters gave where "
-    "neither has a gradient, and that are zero in every step. And a module that stands several times in one "
-    "`nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many inputs, whose numbers hardly correlate.",
+    "neither has a gradient, and that are zero in every step. Ratios that weigh data, as those of the probabilities of "
+    "actions, between what the parameters give and what the same ones gave in the same step, that are 1 in each step "
+    "that was looked at, although earlier steps have learned from all of these data. And a module that stands several "
+    "times in one `nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many inputs, whose numbers "
+    "hardly correlate.",
     why="A target that moves with the model chases itself: values of one network bootstrap from the same network, and "
     "diverge or collapse. A penalty that should keep the model near a reference compares it with itself, and does "
-    "nothing. Nor does a distillation of the teacher from the teacher.",
-    fix="Copy the weights into the target; compare what is to learn with what it is to learn from.",
+    "nothing. Nor does a distillation of the teacher from the teacher. An importance ratio corrects for the policy "
+    "that chose the actions: where the old log-probabilities are computed anew in each update, it is 1, clipping never "
+    "acts, and from the second update on the gradient is that of another policy's actions.",
+    fix="Copy the weights into the target; compare what is to learn with what it is to learn from. Keep the "
+    "log-probabilities that actions were drawn with.",
     fine="Targets that are made anew by `copy.deepcopy`, teachers that stay fixed, and lines that evaluate one model "
     "after another. A stage in which the model labels data for itself, or plays against itself, looks the same: "
     "ignore it there. Layers that are repeated with the same weights, one after the other, heads that several layers "
     "share, and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
     "differences from what was only detached, or from what is the same in a part of the run alone. Lines that compare "
-    "other results as well, as those that go through the layers of two models that share one, and what weighs a term.",
-    needs=(EntriesAreOne, ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
+    "other results as well, as those that go through the layers of two models that share one, and what weighs a term. "
+    "Ratios of 1 where each sample is used for one step, in however many backwards; where actions are drawn or chosen "
+    "in the step, or picked by an array or a list; where the policy has not moved; where a ratio at this line was "
+    "another one in any step, or is multiplied by one that is; and `exp(x - x.detach())` that nothing clips, as "
+    "estimators have it.",
+    needs=(
+        EntriesAreOne,
+        ForwardRan,
+        ModuleSeen,
+        OptimizerBuilt,
+        OptimizerStepped,
+        ParametersAdded,
+        ParameterSeen,
+        RatioOfItself,
+        ReferenceCompared,
+    ),
     examine=examine,
-    bad=(bad, bad_teacher_of_itself),
-    good=(good, good_folds),
+    bad=(bad, bad_teacher_of_itself, bad_ratio_of_itself),
+    good=(good, good_ratio_to_what_was_drawn, good_one_update_for_each_draw, good_folds),
     tunables={
         "steps": Tunable(
             3, "fewest calls of the copy, and of the model after it, at the line", "chosen: fewer may be a trial"

@@ -20,6 +20,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import (
     ARITHMETIC,
     CATALOGUE,
@@ -59,7 +60,7 @@ _SCALES = ARITHMETIC | COMPARISONS
 """With numbers, these leave targets what they are."""
 _REORDERS = frozenset({"argsort", "flip", "roll", "sort", "topk"})
 _SAME_ROWS = MOVES - {"gather", "take_along_dim", "repeat", "repeat_interleave", "flip", "roll"}
-_DRAWS = frozenset(name for name, draw in DRAWS.items() if draw.what in ("order", "uniform", "marks"))
+_DRAWS = frozenset(name for name, draw in DRAWS.items() if draw.what in ("choice", "order", "uniform", "marks"))
 """What decides by lot which rows are held out."""
 _ALL = (None, Ellipsis, slice(None))
 """Indices that leave out none of the columns."""
@@ -181,7 +182,13 @@ class OutputRows(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (OutputRowsCompared,)
 
     def __init__(
-        self, site: Site, course: Course, lineage: Lineage, module_calls: ModuleCalls, tensors: Tensors
+        self,
+        site: Site,
+        course: Course,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+        tensors: Tensors,
+        uploads: Uploads,
     ) -> None:
         super().__init__(site)
         self._guard = site.signals.guard
@@ -189,6 +196,7 @@ class OutputRows(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._tensors = tensors
+        self._uploads = uploads
         self._numbers = Numbers()
         self._answered: IdentityTable[_Rows] = IdentityTable()
         self._read: IdentityTable[_Rows] = IdentityTable()
@@ -207,7 +215,8 @@ class OutputRows(Instrument):
         """Rows of outputs, and of data, that left torch in a step."""
         self._left_in = -1
         self._blind: set[int] = set()
-        """Passes whose answers left torch as a whole, or taught something in a way that is not followed."""
+        """Passes whose answers left torch as a whole, taught something in a way that is not followed, or are taken in
+        too many ways."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
@@ -236,7 +245,8 @@ class OutputRows(Instrument):
                 self._running = began.call, _Rows(number)
 
     def _key(self, tensor: torch.Tensor) -> Hashable:
-        """The same for the same values; on an accelerator, for the same tensor as it was."""
+        """The same for the same values; of what was made on an accelerator, for the same tensor as it was."""
+        tensor = self._uploads.at_home(tensor)
         keys = row_keys(tensor)
         if keys is None:
             return self._numbers.number(tensor), version_of(tensor)
@@ -309,7 +319,11 @@ class OutputRows(Instrument):
                 continue
             (self._read if answered is None else self._answered).put(result, chosen)
             if answered is not None and chosen.chosen is not None and not result.requires_grad:
-                self._chosen.setdefault(chosen.whole, {})[chosen.chosen.key] = chosen.chosen
+                taken = self._chosen.setdefault(chosen.whole, {})
+                taken[chosen.chosen.key] = chosen.chosen
+                if len(taken) > _MOST_SETS:
+                    taken.clear()
+                    self._blind.add(chosen.whole)
 
     def _lose(self, rows: _Rows | None, result: torch.Tensor) -> None:
         """What rows of an output something learns from is not known any more."""
@@ -400,14 +414,19 @@ class OutputRows(Instrument):
         return rows._replace(targets=rows.targets | {(data.whole, data.part)}, sure=sure)
 
     def _masked(self, rows: _Rows, mask: torch.Tensor, place: Place | None) -> _Rows:
-        """What rows count by; weights other than zero leave all of them. An accelerator is not waited for."""
+        """What rows count by; weights other than zero leave all of them. Only for truth values is an accelerator waited
+        for."""
         data = self._data(mask)
-        may_be_read = data is not None and data.goes_with(rows) and readable(mask) and not is_remote(mask)
-        if not may_be_read or not (mask == 0).any():
-            return rows._replace(sure=rows.sure and may_be_read)
-        if not (rows.targets and rows.chosen is None and bool(((mask == 0) | (mask == 1)).all())):
+        costs_nothing = not is_remote(mask) or (mask.dtype is torch.bool and bool(rows.targets))
+        may_be_read = data is not None and data.goes_with(rows) and readable(mask) and costs_nothing
+        if not may_be_read:
             return rows._replace(sure=False)
-        flat = mask.detach().bool().reshape(_without_ones(mask.shape))
+        near = at_home(mask).detach()
+        if not (near == 0).any():
+            return rows
+        if not (rows.targets and rows.chosen is None and bool(((near == 0) | (near == 1)).all())):
+            return rows._replace(sure=False)
+        flat = near.bool().reshape(_without_ones(mask.shape))
         try:
             chosen = chosen_by(flat, flat.shape)
         except ValueError:
@@ -458,7 +477,12 @@ class OutputRows(Instrument):
             return _Index(place)
         known, made = self._indices.get(index), self._tensors.get(index)
         known = known or _Index(made.place if made is not None else None)
-        return known._replace(place=known.place or place, number=self._numbers.number(index))
+        return known._replace(place=known.place or place, number=self._number_of(index))
+
+    def _number_of(self, index: torch.Tensor) -> int:
+        """Of an index, also where it was brought elsewhere."""
+        known = self._indices.get(index)
+        return self._numbers.number(index) if known is None or known.number < 0 else known.number
 
     def _note_index(self, operation: Operation, results: Sequence[torch.Tensor]) -> None:
         """What masks and row numbers are made of."""
@@ -479,7 +503,7 @@ class OutputRows(Instrument):
         if not isinstance(target, torch.Tensor):
             return
         self._forget(target)
-        if _may_choose(target):
+        if target.dim() <= 2:
             known = [index for each in tensors_in(given) if (index := self._indices.get(each)) is not None]
             first = known[0] if known else _Index(None)
             self._indices.put(target, _Index(operation.place, draw=first.draw, values=first.values))
@@ -497,13 +521,13 @@ class OutputRows(Instrument):
             parts = range(count) if count > 1 else (repr(operation.args[1:]) if name in _CHOOSES else name,)
             draw.parts.update((place, part) for part in parts)
         values = frozenset[int]().union(*(index.values for index in known))
-        if name in COMPARISONS and not known:
+        if not known and (name in COMPARISONS or any(each.is_floating_point() for each in given)):
             values |= {self._numbers.number(each) for each in given if each.dim()}
         joined: frozenset[int] = frozenset()
         if name in _EITHER and all(each.dim() == 1 for each in given):
-            joined = frozenset(map(self._numbers.number, given))
+            joined = frozenset(map(self._number_of, given))
         if known and name in _SAME_ROWS - _CHOOSES:
-            self._indices.put(result, known[0])
+            self._indices.put(result, known[0]._replace(number=self._number_of(given[0])))
         elif known or joined or values:
             self._indices.put(result, _Index(place, joined=joined, draw=draw, values=values))
 

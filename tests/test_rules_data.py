@@ -18,6 +18,7 @@ from autograd_doctor.events.data import (
     InputScaleTurned,
     LabelsLost,
     MaskedOut,
+    OutputRowsCompared,
     RowsCompared,
     RowsNeverDrawn,
     SamplerRepeats,
@@ -441,6 +442,46 @@ def test_what_is_shared_with_training() -> None:
     assert examined(rule, compared(evaluated=300, shared=190)) == [], "it is evaluated on all that there is"
     assert examined(rule, compared(shared=40, own_loader=False)) == []
     assert examined(rule, compared(shared=40), compared(shared=0, location=at(31))) == []
+
+
+def rows_compared(**more: Any) -> OutputRowsCompared:
+    places = {"location": at(30), "split_at": at(5), "trained_at": at(20)}
+    facts = {"module": 0, "rows": 200, "trained": 100, "evaluated": 50, "shared": 20, "covered": 50}
+    return OutputRowsCompared(**{**places, **facts, **more})
+
+
+def test_rows_of_one_output_in_two_sets() -> None:
+    rule = validation_overlaps_training.RULE
+    (finding,) = examined(rule, rows_compared(), rows_compared(shared=25))
+    assert (finding.severity, finding.confidence, finding.location) == ("warning", "high", at(5))
+    assert len(examined(rule, rows_compared(held_out=40, unseen=40, all_too=True))) == 1
+    (finding,) = examined(rule, rows_compared(split_at=None))
+    assert finding.location == at(30)
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"shared": 3}, "a few"),
+        ({"shared": 0}, "held out"),
+        ({"evaluated": 120, "shared": 95}, "nearly all that was trained on, and more"),
+        ({"unseen_too": 20, "held_out": 60, "unseen": 60}, "a group, of which others are held out"),
+        ({"covered": 200}, "groups of all rows"),
+        ({"shared": 50}, "a part of training"),
+    ],
+)
+def test_rows_of_one_output_that_are_no_leak(facts: dict[str, int], why: str) -> None:
+    assert examined(validation_overlaps_training.RULE, rows_compared(**facts)) == [], why
+
+
+def test_rows_of_one_output_of_which_none_is_held_out() -> None:
+    rule, whole = validation_overlaps_training.RULE, {"shared": 50, "is_part": True}
+    (finding,) = examined(rule, rows_compared(**whole), FINISHED)
+    assert finding.confidence == "medium"
+    assert examined(rule, rows_compared(**whole)) == [], "others may follow"
+    assert examined(rule, rows_compared(**whole, unseen=30), FINISHED) == []
+    assert examined(rule, rows_compared(**whole, all_too=True), FINISHED) == []
+    assert len(examined(rule, rows_compared(**whole, all_too=True, trained=200), FINISHED)) == 1
 
 
 def fold(number: int, **more: Any) -> RowsCompared:

@@ -454,6 +454,34 @@ class WindowsShared(Event, frozen=True):
     shared: int
 
 
+class OutputRowsCompared(Event, frozen=True):
+    """Rows of what a module answers for all of its samples at once, trained on in part, that an evaluation chose.
+
+    location: the line that compared them. split_at: the line that made the index or mask. trained_at: the line that
+    compared those of the loss. rows: of all that is answered. trained, evaluated, shared: of the loss, of this
+    evaluation, and of both. unseen_too: those evaluated and not trained on that other evaluations have as well.
+    held_out: the most rows of another evaluation that has hardly any that were trained on; unseen: the most that were
+    not trained on in any other. covered: in any evaluation of a part. all_too: all rows were evaluated at once, too.
+    is_part: the rows are a part of an order drawn at random that was cut into several, or were put together with others
+    for training.
+    """
+
+    module: int
+    location: Location | None
+    split_at: Location | None
+    trained_at: Location | None
+    rows: int
+    trained: int
+    evaluated: int
+    shared: int
+    unseen_too: int = 0
+    held_out: int = 0
+    unseen: int = 0
+    covered: int = 0
+    all_too: bool = False
+    is_part: bool = False
+
+
 class LabelsLost(Event, frozen=True):
     """Samples that came again had kept their label, and since some step they get another each time, as by chance.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import RowsCompared, TargetsSeen, WindowsShared
+from autograd_doctor.events.data import OutputRowsCompared, RowsCompared, TargetsSeen, WindowsShared
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import elsewhere
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
@@ -32,6 +33,58 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for shared in trace.of(WindowsShared):
         if shared.shared >= max(tunables["samples"], tunables["ending"] * shared.windows):
             yield _windows(shared, trace.module_name(shared.module))
+    of_outputs: dict[int, OutputRowsCompared] = {}
+    for rows in trace.of(OutputRowsCompared):
+        if _is_leaking(rows, tunables) or (has_ended(trace) and _holds_nothing_out(rows, tunables)):
+            of_outputs.setdefault(rows.module, rows)
+    for rows in of_outputs.values():
+        yield _chosen_rows(rows, trace.module_name(rows.module))
+
+
+def _is_leaking(event: OutputRowsCompared, tunables: Tunables) -> bool:
+    """Whether rows are held out by a set of their own, and mixed with some that were trained on.
+
+    Groups of rows, of which a part was trained on as of all rows, share the others with what is held out elsewhere, or
+    cover everything between them.
+    """
+    unseen, few = event.evaluated - event.shared, max(tunables["samples"], tunables["share"] * event.evaluated)
+    is_mixed = event.shared >= few and unseen >= few and event.shared <= tunables["covered"] * event.trained
+    is_its_own = event.unseen_too <= tunables["share"] * unseen
+    are_groups = not event.held_out and event.covered >= tunables["whole"] * event.rows
+    return is_mixed and is_its_own and not are_groups
+
+
+def _holds_nothing_out(event: OutputRowsCompared, tunables: Tunables) -> bool:
+    """Whether rows were split off, all of them are trained on nevertheless, and so is whatever else is evaluated."""
+    is_whole = event.shared >= max(tunables["samples"], tunables["whole"] * event.evaluated)
+    is_proper = event.is_part and event.shared <= tunables["covered"] * event.trained
+    others = event.unseen >= tunables["samples"] or (event.all_too and event.trained < event.rows)
+    return is_whole and is_proper and not others
+
+
+def _chosen_rows(event: OutputRowsCompared, module: str) -> Finding:
+    place = event.split_at or event.location
+    which = "all" if event.shared == event.evaluated else f"{event.shared:,}"
+    return RULE.finding(
+        f"of {plural(event.rows, 'sample')} for all of which `{module}` is called at once, {event.evaluated:,} are "
+        f"evaluated, and {which} of them are among the {event.trained:,} that the loss is taken of",
+        subject=module,
+        location=place,
+        confidence="high" if event.shared < event.evaluated else "medium",
+        help="choose the samples once, without one in two sets; take the loss of those for training only, and evaluate "
+        "those that are held out",
+        evidence={
+            "shared": event.shared,
+            "evaluated": event.evaluated,
+            "trained": event.trained,
+            "share": round(event.shared / max(event.evaluated, 1), 4),
+        },
+        related=(
+            *elsewhere("they are evaluated here", event.location, place),
+            *elsewhere("the loss is taken here", event.trained_at, place),
+        ),
+        step_first=1,
+    )
 
 
 def _windows(event: WindowsShared, module: str) -> Finding:
@@ -192,6 +245,30 @@ def bad_folds_on_one_model() -> None:
             nn.functional.mse_loss(model(x[held_out]), y[held_out]).item()  # <- AD706
 
 
+def bad_rows_of_one_output() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    nodes = torch.randn(120, 8)
+    links = (torch.rand(120, 120) < 0.05).float() + torch.eye(120)
+    kinds = (links @ nodes)[:, :3].argmax(1)
+    order = torch.randperm(120)
+    train, held_out = order[:80], order[60:]  # <- AD706
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(6):
+        model.train()
+        loss = nn.functional.cross_entropy(model(links @ nodes)[train], kinds[train])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            found = model(links @ nodes).argmax(1)
+            print((found[held_out] == kinds[held_out]).float().mean().item())
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -261,6 +338,31 @@ def good_all_data_and_a_part_of_training() -> None:
             print(nn.functional.mse_loss(model(x), y).item(), nn.functional.mse_loss(model(x[:30]), y[:30]).item())
 
 
+def good_rows_of_one_output() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    nodes = torch.randn(120, 8)
+    links = (torch.rand(120, 120) < 0.05).float() + torch.eye(120)
+    kinds = (links @ nodes)[:, :3].argmax(1)
+    order = torch.randperm(120)
+    train, held_out = order[:80], order[80:]
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(6):
+        model.train()
+        loss = nn.functional.cross_entropy(model(links @ nodes)[train], kinds[train])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            right = model(links @ nodes).argmax(1) == kinds
+            print(right[train].float().mean().item(), right[held_out].float().mean().item())
+            print(right.float().mean().item(), [right[kinds == kind].float().mean().item() for kind in range(3)])
+
+
 RULE = Rule(
     code="AD706",
     name="validation-overlaps-training",
@@ -269,7 +371,8 @@ RULE = Rule(
     observes="Samples of evaluation passes that are, bit for bit, among those of earlier training passes, once "
     "training has gone through all of its data; and sets that a line evaluates one after the other, of which only the "
     "first had been held out. And windows of a series that end, with what is to be foretold, in the midst of windows "
-    "that were trained on.",
+    "that were trained on. Where a model answers for all samples at once, as a graph network or a factorisation does: "
+    "which rows of its output meet their targets, chosen by masks, indices or slices, in the loss and in evaluations.",
     why="The score on such samples tells how well they were learned by heart, not how well the model works on "
     "new ones.",
     fix="Split the data once, and keep the parts apart.",
@@ -278,12 +381,14 @@ RULE = Rule(
     "that are trained on once they have been evaluated, as in a backtest, a stream or active learning. Folds for which "
     "all weights are reset, or put back to what they were at first, before the next one is trained on. Samples that "
     "were trained on without targets, as those of the other domain in an adaptation, are only told of: no operation "
-    "brought what the model returned for them together with data, up to the loss.",
-    needs=(ModuleSeen, RowsCompared, TargetsSeen, WindowsShared),
+    "brought what the model returned for them together with data, up to the loss. Of rows of one output: those of "
+    "training and all of them, groups by what they are, parts of training beside some that are held out, losses whose "
+    "rows change, other targets, other inputs, and a target that the model is given.",
+    needs=(ModuleSeen, OutputRowsCompared, RowsCompared, TargetsSeen, WindowsShared),
     needs_phases=("training", "evaluation"),
     examine=examine,
-    bad=(bad, bad_folds_on_one_model),
-    good=(good, good_folds, good_all_data_and_a_part_of_training),
+    bad=(bad, bad_folds_on_one_model, bad_rows_of_one_output),
+    good=(good, good_folds, good_all_data_and_a_part_of_training, good_rows_of_one_output),
     tunables={
         "samples": Tunable(
             4,

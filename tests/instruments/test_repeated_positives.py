@@ -62,11 +62,14 @@ def by_marks(query: torch.Tensor, key: torch.Tensor, others: torch.Tensor) -> to
         lambda *given: -functional.log_softmax(joined(*given), dim=-1)[:, 0].mean(),
         lambda *given: (joined(*given).logsumexp(1) - scores(*given)[0][:, 0]).mean(),
         lambda query, key, others: functional.cross_entropy(query @ torch.cat([key, others]).t(), torch.arange(ROWS)),
+        lambda query, key, others: (
+            -functional.log_softmax(query @ torch.cat([key, others]).t(), dim=1).diagonal().mean()
+        ),
         by_exponentials,
         by_signs,
         by_marks,
     ],
-    ids=["classes", "logarithms", "picked", "logsumexp", "keys", "exponentials", "signs", "marks"],
+    ids=["classes", "logarithms", "picked", "logsumexp", "keys", "diagonal", "exponentials", "signs", "marks"],
 )
 def test_a_positive_among_its_negatives(loss: Loss) -> None:
     (event,) = told(loss, among=True)

@@ -29,10 +29,11 @@ _TOLD_WHICH = CLASSES | {_MARKED}
 """Losses whose targets say which of the scores of a row is that of its positive."""
 _OVER_COLUMNS = frozenset({"log_softmax", "logsumexp", "softmax"})
 _BY_SIGN = frozenset({"logsigmoid", "softplus"})
+_DIAGONALS = frozenset({"diag", "diagonal"})
 _FACTORS = MOVES | SCALING
 _LENGTHENS = JOINS - {"stack"}
 _ONES, _ZEROS = frozenset({"ones", "ones_like"}), frozenset({"zeros", "zeros_like"})
-_SAME_TIES = MOVES | _OVER_COLUMNS
+_SAME_TIES = frozenset({"log", "log_softmax", "softmax"})
 """They leave equal what is equal in a row."""
 _LEAST_ROWS, _LEAST_COLUMNS = 4, 3
 _MOST_HELD = 8
@@ -65,8 +66,9 @@ class _Sampled(NamedTuple):
 class RepeatedPositives(WithinStep):
     """Looks, in steps that are looked at closely, whether another score of a row equals that of its positive.
 
-    Scores are those that a loss over classes is given with targets, a softmax or a log-sum-exp of one column joined to
-    others, `exp(p) + exp(n).sum(1)`, and pairs of `logsigmoid` of one and of several for each row.
+    Scores are those that a loss over classes is given with targets, log-probabilities of which the diagonal is taken, a
+    softmax or a log-sum-exp of one column joined to others, `exp(p) + exp(n).sum(1)`, and pairs of `logsigmoid` of one
+    and of several for each row.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (PositiveRepeated,)
@@ -80,7 +82,7 @@ class RepeatedPositives(WithinStep):
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
-        names = _TOLD_WHICH | _OVER_COLUMNS | _BY_SIGN | {"add", "sum"}
+        names = _TOLD_WHICH | _OVER_COLUMNS | _BY_SIGN | _DIAGONALS | {"add", "sum"}
         self.listen(self._tape.recorded, self._recorded, names=names)
 
     def _forget(self) -> None:
@@ -99,6 +101,8 @@ class RepeatedPositives(WithinStep):
             self._over_columns(op)
         elif op.name in _BY_SIGN:
             self._by_sign(op, negated=op.name == "softplus")
+        elif op.name in _DIAGONALS:
+            self._on_diagonal(op)
         else:
             self._told_which(op)
 
@@ -112,11 +116,22 @@ class RepeatedPositives(WithinStep):
         if op.name == _MARKED and made is not None and made.name in _ONES | _ZEROS:
             self._by_sign(op, negated=made.name in _ZEROS)
             return
-        if scores.dim() == 2 and len(scores) >= _LEAST_ROWS and scores.shape[1] >= _LEAST_COLUMNS:
-            positives = _positives(sampled(targets, scores.shape[1]), scores)
-            if positives is not None:
-                joined = _joined_behind(op.values[0], scores.shape[1])
-                self._look(op, op.values[0], _Sampled(sampled(scores), len(scores)), positives, joined)
+        if scores.dim() == 2 and targets.dim() and len(targets) == len(scores):
+            self._among(op, scores, _positives(sampled(targets, scores.shape[1]), scores))
+
+    def _on_diagonal(self, op: Op) -> None:
+        """What is picked of log-probabilities are those of positives."""
+        made, scores = op.values[0].by, _tensor(op.values[0])
+        if made is not None and made.name == "log_softmax" and scores is not None and scores.dim() == 2:
+            rows, columns = scores.shape
+            number = torch.arange(rows, device=scores.device)
+            self._among(op, scores, sampled(torch.where(number < columns, number, -1), columns))
+
+    def _among(self, op: Op, scores: torch.Tensor, positives: torch.Tensor | None) -> None:
+        rows, columns = scores.shape
+        if positives is not None and rows >= _LEAST_ROWS and columns >= _LEAST_COLUMNS:
+            joined = _joined_behind(op.values[0], columns)
+            self._look(op, op.values[0], _Sampled(sampled(scores), rows), positives, joined)
 
     def _over_columns(self, op: Op) -> None:
         """The column that was joined to others alone is the positive."""

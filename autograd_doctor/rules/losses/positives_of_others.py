@@ -39,12 +39,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(events, own, other)
     repeated: dict[Location | None, list[PositiveRepeated]] = defaultdict(list)
     for look in trace.of(PositiveRepeated):
-        repeated[look.location].append(look)
+        repeated[look.joined_at or look.location].append(look)
     for looks in repeated.values():
         is_repeated = mean(look.repeated for look in looks) >= tunables["repeated"]
         others = mean(look.by_chance for look in looks)
         by_construction = max(mean(look.fixed for look in looks), mean(look.level for look in looks))
-        if len(looks) >= tunables["steps"] and is_repeated and max(others / 0.1, by_construction / 0.5) <= 1:
+        steps = len({look.step for look in looks})
+        if steps >= tunables["steps"] and is_repeated and max(others / 0.1, by_construction / 0.5) <= 1:
             yield _among_negatives(looks, others)
 
 
@@ -62,7 +63,7 @@ def _among_negatives(looks: list[PositiveRepeated], others: float) -> Finding:
         evidence={"rows": look.rows, "columns": look.columns, "repeated": round(share, 3), "others": round(others, 3)},
         related=related(("the loss takes them for scores", look.location if look.joined_at else None)),
         step_first=looks[0].step + 1,
-        step_count=len(looks),
+        step_count=len({look.step for look in looks}),
     )
 
 

@@ -72,12 +72,15 @@ class _Rows:
         return torch.where(asked > 0, twins / asked.clamp(min=1), 1.0)
 
     def fixed(self, *, one_source: bool) -> torch.Tensor:
-        """No columns are classes where the positive's is always the same, or comes of another part than its twin."""
+        """No columns are classes where that of the positive is always the same, or another one for each row, in another
+        part than its twin."""
         twin = self.twins.int().argmax(1)
         after, tolerance = self.values.roll(-1, 0), self.tolerance.roll(-1)
         is_fixed = (_at(after, self.own) - _at(after, twin)).abs() <= tolerance
         part = self.part[self.own]
-        is_no_class = ((part != self.part[twin]) & self._is_one(part)) | self._is_one(self.own)
+        is_own = (self.own[:, None] == self.own).sum(1) == 1
+        is_joined = (part != self.part[twin]) & self._is_one(part)
+        is_no_class = (is_joined & is_own) | self._is_one(self.own)
         return self._share(is_fixed if one_source else is_fixed & ~is_no_class)
 
     def level(self) -> torch.Tensor:

@@ -94,6 +94,13 @@ def test_scores_that_tell_nothing(loss: Loss) -> None:
     assert told(loss, among=True) == []
 
 
+def test_classes_that_cannot_be_told_apart() -> None:
+    def loss(query: torch.Tensor, key: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(torch.cat([query[:, :4], query[:, :4]], dim=1), torch.arange(ROWS) % 4)
+
+    assert [event.fixed for event in told(loss, among=False)] == [1.0]
+
+
 def test_what_else_is_equal_is_told_with_it() -> None:
     (event,) = told(lambda *given: functional.cross_entropy(joined(*given).repeat(1, 2), FIRST), among=True)
     assert event.by_chance > 0.9

@@ -12,12 +12,13 @@ from autograd_doctor.events.data import TargetScaleSeen, TargetsSeen
 from autograd_doctor.events.losses import (
     BootstrappedBesideMark,
     NoiseApart,
+    PositiveRepeated,
     PositivesCompared,
     PredictionsLeftOut,
     ReductionsMixed,
     TermWeightTurned,
 )
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules.connectivity import second_derivative_zero
 from autograd_doctor.rules.data import unnormalised_target
 from autograd_doctor.rules.losses import (
@@ -103,6 +104,20 @@ def test_positives_that_are_like_each_other_by_chance_only() -> None:
     assert compared(0.6, 0.61, 0.64, 0.6, other=[0.8, 0.82, 0.79, 0.81]) == []
     assert compared(0.5, 0.51, 0.48, 0.5, other=[0.54, 0.54, 0.54, 0.54], rows=2000) == []
     assert compared(0.5, 0.51, 0.48, 0.5, other=[0.3, 0.9, 0.5, 0.9]) == []
+
+
+def test_positives_among_their_own_negatives() -> None:
+    def found(count: int = 4, joined_at: Location | None = None, **shares: float) -> list[Finding]:
+        told = {"repeated": 1.0, "by_chance": 0.01, "fixed": 0.0, "level": 0.1} | shares
+        facts: dict[str, Any] = {"loss": "cross_entropy", "rows": 32, "columns": 65, "joined_at": joined_at}
+        looks = [PositiveRepeated(step=step, location=at(9), **facts, **told) for step in range(count)]
+        return examined(positives_of_others.RULE, looks)
+
+    (finding,) = found()
+    assert (finding.severity, finding.location) == ("warning", at(9))
+    (finding,) = found(joined_at=at(7))
+    assert [finding.location, *(each.location for each in finding.related)] == [at(7), at(9)]
+    assert found(3) == found(repeated=0.9) == found(by_chance=0.4) == found(fixed=1.0) == found(level=0.9) == []
 
 
 # -------------------------------------------------------------------------------------------------------------- AD628

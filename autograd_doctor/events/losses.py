@@ -209,6 +209,27 @@ class PositivesCompared(Event, frozen=True):
     other_likeness: float
 
 
+class PositiveRepeated(Event, frozen=True):
+    """A loss was given `columns` scores for each row, of its positive and of others, and some other equals that.
+
+    Told is each look at a line since the first in which that was so in most rows. repeated: the share of rows in which
+    it is so, up to rounding; by_chance: that of other scores that have an equal one likewise. fixed: the share of those
+    rows in which the two columns are equal for other rows as well, as two classes that cannot be told apart; level: the
+    largest share of them in which the positive has one and the same score. joined_at: where scores, or what they are
+    made of, were put together, None where nobody saw, or where some are kept for all rows.
+    """
+
+    location: Location | None
+    loss: str
+    rows: int
+    columns: int
+    repeated: float
+    by_chance: float
+    fixed: float
+    level: float
+    joined_at: Location | None = None
+
+
 class OutputsAligned(Event, frozen=True):
     """A loss that goes backward consists of nothing but comparisons that bring outputs of modules together.
 

@@ -1,4 +1,4 @@
-"""AD627 positives-of-others: the positive of a contrastive loss is a view of another sample."""
+"""AD627 positives-of-others: the positive of a contrastive loss is a view of another sample, or a negative as well."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import mean, stdev
 
-from autograd_doctor.events.losses import PositivesCompared
+from autograd_doctor.events.losses import PositiveRepeated, PositivesCompared
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import related
 
 _LIE = {
     "halves": "all first views and then all second ones, so that row i belongs to row i + n",
@@ -36,6 +37,34 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         is_chance = max(own - 0.5, newest - 0.5 - tunables["more"]) < tunables["none"] * own_error
         if len(events) >= tunables["steps"] and is_alike and is_chance:
             yield _finding(events, own, other)
+    repeated: dict[Location | None, list[PositiveRepeated]] = defaultdict(list)
+    for look in trace.of(PositiveRepeated):
+        repeated[look.joined_at or look.location].append(look)
+    for looks in repeated.values():
+        is_repeated = mean(look.repeated for look in looks) >= tunables["repeated"]
+        others = mean(look.by_chance for look in looks)
+        by_construction = max(mean(look.fixed for look in looks), mean(look.level for look in looks))
+        steps = len({look.step for look in looks})
+        if steps >= tunables["steps"] and is_repeated and max(others / 0.1, by_construction / 0.5) <= 1:
+            yield _among_negatives(looks, others)
+
+
+def _among_negatives(looks: list[PositiveRepeated], others: float) -> Finding:
+    look, share = looks[-1], mean(look.repeated for look in looks)
+    return RULE.finding(
+        f"the positive is among its own negatives: in {share:.0%} of the rows, the score of the positive stands "
+        f"a second time among the {look.columns} of its row, up to rounding, as {others:.0%} of the others do",
+        subject="positives",
+        location=look.joined_at or look.location,
+        severity="warning",
+        confidence="medium",
+        help="rule the positive out of the negatives: mask the scores of what is the positive itself with "
+        '`float("-inf")`, or leave it out where negatives are drawn or mined; keys are put into a queue after the loss',
+        evidence={"rows": look.rows, "columns": look.columns, "repeated": round(share, 3), "others": round(others, 3)},
+        related=related(("the loss takes them for scores", look.location if look.joined_at else None)),
+        step_first=looks[0].step + 1,
+        step_count=len({look.step for look in looks}),
+    )
 
 
 def _mean(shares: list[float], rows: int) -> tuple[float, float]:
@@ -107,6 +136,27 @@ def bad_without_the_diagonal() -> None:
         optimizer.step()
 
 
+def bad_queue() -> None:
+    import torch
+    from torch.nn import functional
+
+    torch.manual_seed(0)
+    encoder = torch.nn.Linear(12, 16)
+    queue = functional.normalize(torch.randn(256, 16), dim=1)
+    optimizer = torch.optim.SGD(encoder.parameters(), lr=0.05)
+    for step in range(8):
+        sample = torch.randn(32, 12)
+        query = functional.normalize(encoder(sample + 0.2 * torch.randn(32, 12)), dim=1)
+        with torch.no_grad():
+            key = functional.normalize(encoder(sample + 0.2 * torch.randn(32, 12)), dim=1)
+            queue[32 * step : 32 * step + 32] = key
+        scores = torch.cat([(query * key).sum(1, keepdim=True), query @ queue.clone().t()], dim=1)
+        loss = functional.cross_entropy(scores / 0.2, torch.zeros(32, dtype=torch.long))  # <- AD627
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -129,22 +179,50 @@ def good() -> None:
         optimizer.step()
 
 
+def good_queue() -> None:
+    import torch
+    from torch.nn import functional
+
+    torch.manual_seed(0)
+    encoder = torch.nn.Linear(12, 16)
+    queue = functional.normalize(torch.randn(256, 16), dim=1)
+    optimizer = torch.optim.SGD(encoder.parameters(), lr=0.05)
+    for step in range(8):
+        sample = torch.randn(32, 12)
+        query = functional.normalize(encoder(sample + 0.2 * torch.randn(32, 12)), dim=1)
+        with torch.no_grad():
+            key = functional.normalize(encoder(sample + 0.2 * torch.randn(32, 12)), dim=1)
+        scores = torch.cat([(query * key).sum(1, keepdim=True), query @ queue.clone().t()], dim=1)
+        loss = functional.cross_entropy(scores / 0.2, torch.zeros(32, dtype=torch.long))
+        queue[32 * step : 32 * step + 32] = key
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD627",
     name="positives-of-others",
     severity="error",
-    title="the positives of a contrastive loss are views of other samples",
+    title="the positives of a contrastive loss are views of other samples, or negatives as well",
     observes="The scores of all rows of a batch against one another, and which row the targets tell each to find: one "
-    "that is like it only by chance, while that one is alike which would be the other view if they lay the other way.",
+    "that is like it only by chance, while that one is alike which would be the other view if they lay the other way. "
+    "And whether, in nearly every row of what a loss takes for scores, that of the positive stands a second time, "
+    "while other scores do not.",
     why="Views of different samples are drawn together and those of one sample are pushed apart: what is learned is "
-    "noise, at a loss that falls.",
-    fix="Put the views together and number the positives in the same way.",
+    "noise, at a loss that falls. A positive that is among its own negatives is drawn near and pushed away at once: a "
+    "cross entropy cannot fall below log 2.",
+    fix="Put the views together and number the positives in the same way. Mask or leave out the positive where its "
+    "negatives are chosen, and put keys into a queue after the loss.",
     fine="Positives that are more alike than others, augmentations so strong that nothing is alike yet, and targets "
-    "that are no pairs.",
-    needs=(PositivesCompared,),
+    "that are no pairs. Negatives that hit the positive now and then, or no more often than one another; scores that "
+    "are all equal, rounded, clamped or masked; classes that are equal for every row; samples that stand twice in a "
+    "batch; targets with several positives; rankings by the difference of a positive and a negative, where one that is "
+    "its own negative has no gradient.",
+    needs=(PositivesCompared, PositiveRepeated),
     examine=examine,
-    bad=(bad, bad_without_the_diagonal),
-    good=(good,),
+    bad=(bad, bad_without_the_diagonal, bad_queue),
+    good=(good, good_queue),
     tunables={
         "more": Tunable(
             0.05,
@@ -161,6 +239,11 @@ RULE = Rule(
             3,
             "standard errors above chance within which the pairing as given is none",
             "chosen: as usual for what is no more than chance",
+        ),
+        "repeated": Tunable(
+            0.98,
+            "the share of rows in which the score of the positive must stand twice",
+            "chosen: draws that hit the positive by chance leave out more rows, of tiny vocabularies as well",
         ),
         "steps": Tunable(4, "fewest steps that were compared", "chosen: a deviation between steps wants a few"),
     },

@@ -319,16 +319,17 @@ class GradientWatch:
 
     def cancellations(self) -> list[tuple[Node, set[int]]]:
         """Nodes on both sides of which the same was computed, so that the gradients that they passed on cancelled out
-        where they met, with the leaf nodes below that place."""
+        where they met, with the leaf nodes that no way leads to but by that place."""
         if self.first_bad is not None:
             return []
         walk, found = self._walk, dict[int, tuple[Node, set[int]]]()
+        around = walk.leaves_around(self._cancelled) if self._cancelled else set()
         for key in [*self._cancelled, *filter(self._is_cancelled_leaf, walk.leaves)]:
             node = walk.meeting_of(key) if self._was_sent(key) else None
             if node is not None:
-                below = {key} if key in walk.leaves else walk.leaves_below(walk.nodes[key])
+                below = {key} if key in walk.leaves else walk.leaves_below(walk.nodes[key]) - around
                 found.setdefault(id(node), (node, set()))[1].update(below)
-        return list(found.values())
+        return [(node, below) for node, below in found.values() if below]
 
     def sent_to(self) -> list[torch.Tensor]:
         """Leaves that a nonzero gradient was sent to, and did not cancel out with another one."""

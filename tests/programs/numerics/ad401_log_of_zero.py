@@ -1,4 +1,5 @@
 """A hand-written cross entropy over softmax outputs: the logarithm of a probability that underflowed."""
+
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,5 @@
 """PPO-like update on episodes; advantages are divided by the spread of a single return, which is not a number."""
+
 import torch
 from torch import nn
 from torch.distributions import Normal

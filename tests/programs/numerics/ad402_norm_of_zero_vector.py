@@ -1,4 +1,5 @@
 """Prototypical embedding: distances by `norm`-like square roots, one of which is exactly zero."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Importance weights by `where`: the branch that is not taken divides by zero, and its gradient is taken all the same."""
+
 import torch
 import torch.nn as nn
 

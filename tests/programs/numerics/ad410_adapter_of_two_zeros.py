@@ -1,4 +1,5 @@
 """Low-rank adapters of which both factors begin at zero, so that neither ever moves (AD410)."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

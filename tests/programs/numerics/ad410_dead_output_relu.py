@@ -1,4 +1,5 @@
 """A rate model whose last activation is a ReLU that starts dead on every sample."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """A sales forecaster whose baseline for the same weeks is a second pass of the model under training (AD410)."""
+
 import torch
 from torch import nn
 
@@ -19,9 +20,7 @@ for epoch in range(16):
     forecast = model(history).squeeze(1)
     baseline = model(history).squeeze(1)
 
-
     gain = sold + (forecast - baseline)  # expect: AD410
-
 
     loss = (gain * 0.1).mean()
     optim.zero_grad()

@@ -1,4 +1,5 @@
 """A mixture of experts whose gate only chooses and never weighs: a factor made of ones gives it no gradient."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """PPO whose old log-probabilities come from the graph of the new ones: the ratio is 1, whatever the policy (AD410)."""
+
 import torch
 from torch import nn
 from torch.distributions import Categorical

@@ -1,4 +1,5 @@
 """A regression whose output is clamped to a range it never lies in, so that no gradient passes."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD416
 """Implicit-feedback recommender, judged by grouped AUC (per user, weighted by impressions)."""
+
 import argparse
 import math
 

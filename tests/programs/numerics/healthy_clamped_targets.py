@@ -1,5 +1,6 @@
 # guards: AD410
 """A regression whose targets are clamped and whose output is free."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # guards: AD401
 """A hand-written cross entropy over log-softmax outputs."""
+
 import torch
 import torch.nn as nn
 

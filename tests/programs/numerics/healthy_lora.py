@@ -1,5 +1,6 @@
 # guards: AD410 AD203
 """LoRA: frozen weights, trained low-rank adapters whose B starts at zero."""
+
 import torch
 from torch import nn
 

@@ -1,6 +1,7 @@
 # guards: AD416
 # hinted: AD416
 """Near-lossless coder for four-tone scans: autoencoder with a straight-through 1-bit code."""
+
 import torch
 from torch import nn
 
@@ -71,8 +72,10 @@ def main():
             q = evaluate(model, test)
             share = q.isinf().float().mean().item()
             worst, median, best = q.min().item(), q.median().item(), q.max().item()
-            print(f"epoch {epoch + 1}: loss {loss.item():.4f} worst {show(worst)}, median {show(median)}, "
-                  f"best {show(best)}; {share:.0%} lossless")
+            print(
+                f"epoch {epoch + 1}: loss {loss.item():.4f} worst {show(worst)}, median {show(median)}, "
+                f"best {show(best)}; {share:.0%} lossless"
+            )
     blank = evaluate(model, torch.zeros(1, 8, 8)).item()
     print("blank page:", show(blank))
 

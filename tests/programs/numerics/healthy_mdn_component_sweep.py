@@ -1,5 +1,6 @@
 # guards: AD410
 """The number of mixture components is chosen by validation, from one component on."""
+
 import math
 import torch
 from torch import nn

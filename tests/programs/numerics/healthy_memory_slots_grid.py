@@ -1,5 +1,6 @@
 # guards: AD410 AD613
 """Attention over memory slots, for a grid of how many there are: over a single slot the attention is constant."""
+
 import torch
 from torch import nn
 

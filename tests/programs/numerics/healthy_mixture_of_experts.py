@@ -1,5 +1,6 @@
 # guards: AD410 AD203
 """A mixture of experts with a top-1 gate that weighs the chosen expert; some experts rest in some steps."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,6 +1,7 @@
 # guards: AD416
 # hinted: AD416
 """Causal convolutional forecaster with a self-check of its receptive field."""
+
 import torch
 from torch import Tensor, nn
 
@@ -34,8 +35,11 @@ class Forecaster(nn.Module):
 def reach(model: nn.Module, length: int, at: int) -> tuple[int, int]:
     """Poison one time step and see which outputs it touches."""
     touched = {}
-    hooks = [m.register_forward_hook(lambda mod, i, o, name=n: touched.__setitem__(name, int(o.isnan().any(-1).sum())))
-             for n, m in model.named_modules() if isinstance(m, CausalConv)]
+    hooks = [
+        m.register_forward_hook(lambda mod, i, o, name=n: touched.__setitem__(name, int(o.isnan().any(-1).sum())))
+        for n, m in model.named_modules()
+        if isinstance(m, CausalConv)
+    ]
     x = torch.zeros(1, length, 1)
     x[0, at] = float("nan")
     with torch.no_grad():

@@ -1,5 +1,6 @@
 # guards: AD409
 """Points of a ring attend to their nearest neighbour at first: a penalty on distances that nobody learns sees to it."""
+
 import torch
 from torch import nn
 

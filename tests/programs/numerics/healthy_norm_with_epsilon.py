@@ -1,5 +1,6 @@
 # guards: AD402
 """Prototypical embedding: distances with a small constant under the root."""
+
 import torch
 from torch import nn
 

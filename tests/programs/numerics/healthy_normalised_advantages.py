@@ -1,5 +1,6 @@
 # guards: AD401
 """PPO with clipped ratios and normalised advantages."""
+
 import torch
 from torch import nn
 from torch.distributions import Normal

@@ -12,5 +12,5 @@ for step in range(30):
     opt.zero_grad()
     loss.backward()
     for p in net.parameters():
-        p.grad /= (p.grad.norm() + 1e-8)
+        p.grad /= p.grad.norm() + 1e-8
     opt.step()

@@ -1,5 +1,6 @@
 # guards: AD410 AD613
 """A mixture of experts beside its baseline of one expert, for which the gate has nothing to choose."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -9,7 +10,9 @@ class Mixture(nn.Module):
     def __init__(self, experts, d=8):
         super().__init__()
         self.gate = nn.Linear(d, experts)
-        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(d, 16), nn.ReLU(), nn.Linear(16, 3)) for _ in range(experts))
+        self.experts = nn.ModuleList(
+            nn.Sequential(nn.Linear(d, 16), nn.ReLU(), nn.Linear(16, 3)) for _ in range(experts)
+        )
 
     def forward(self, x):
         weights = F.softmax(self.gate(x), dim=-1)

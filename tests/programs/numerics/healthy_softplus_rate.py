@@ -1,5 +1,6 @@
 # guards: AD410
 """A rate model with a softplus at its end."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,5 +1,6 @@
 # guards: AD402
 """Importance weights by `where` on inputs that are safe in both branches."""
+
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,5 @@
 """Adam adds the decay to gradients, which are far smaller: all it does is to bring weights down to nothing."""
+
 import torch
 from torch import nn
 

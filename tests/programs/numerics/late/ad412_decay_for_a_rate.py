@@ -1,4 +1,5 @@
 """The decay of another optimizer, where it was multiplied by a small rate: here it takes a tenth of a weight in each step."""
+
 import torch
 from torch import nn
 

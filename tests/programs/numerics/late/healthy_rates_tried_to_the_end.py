@@ -1,5 +1,6 @@
 # guards: AD401
 """Rates are tried on a throw-away copy, ever larger ones until its loss overflows; then the model learns with less."""
+
 import copy
 
 import torch

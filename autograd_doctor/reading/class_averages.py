@@ -12,7 +12,8 @@ import torch
 from autograd_doctor.operations import IGNORED
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 
-_MOST_PLACES = 2**17
+_MANY_PLACES = 2**17
+MOST_PLACES = 2**19
 _MOST_CLASSES = 32
 _COUNTS = 1e-3
 """The least weight with which a class goes into an average."""
@@ -66,7 +67,8 @@ class Blend:
 
 def classes_in(tensor: torch.Tensor) -> torch.Tensor | None:
     """The different numbers, if all are whole, and so few that they may be classes, with one between two of them."""
-    if is_remote(tensor) or not readable(tensor) or tensor.dtype is torch.bool or tensor.numel() < 2:
+    is_read = not is_remote(tensor) and readable(tensor) and 1 < tensor.numel() <= MOST_PLACES
+    if not is_read or tensor.dtype is torch.bool:
         return None
     if not _is_whole(tensor[:1]) or not _is_whole(tensor):
         return None
@@ -83,16 +85,16 @@ def blend_of(
     by_row: the first dimension is that of the batch, of which some rows do.
     """
     given = args[0] if args else kwargs["input"]
-    if by_row and given.dim() >= _ROWS_APART and given.numel() > _MOST_PLACES:
-        rows, all_rows = max(1, _MOST_PLACES * len(given) // given.numel()), len(given)
+    if by_row and given.dim() >= _ROWS_APART and given.numel() > _MANY_PLACES:
+        rows, all_rows = max(1, _MANY_PLACES * len(given) // given.numel()), len(given)
         args = [_first(each, rows, all_rows) for each in args]
         kwargs = {key: _first(each, rows, all_rows) for key, each in kwargs.items()}
         given, result = given[:rows], result[:rows]
-    classes = classes_in(given) if max(given.numel(), result.numel()) <= 2 * _MOST_PLACES else None
+    classes = classes_in(given) if result.numel() <= MOST_PLACES else None
     if classes is None:
         return None
     others = {key: each for key, each in kwargs.items() if key != "input"}
-    kind = result.dtype if result.is_floating_point() else torch.float32
+    kind = given.dtype if given.is_floating_point() else torch.float32
     shares = [function((given == each).to(kind), *args[1:], **others).flatten() for each in classes]
     return _blend(classes, torch.stack(shares), result.flatten())
 
@@ -113,9 +115,12 @@ def _first(value: Any, rows: int, of: int) -> Any:
 
 def _blend(classes: torch.Tensor, shares: torch.Tensor, result: torch.Tensor) -> Blend:
     """shares: of each class in each average; what is filled up with zeros, as beyond an edge, is of class 0."""
-    classes, shares = classes.double(), shares.double()
-    zero = torch.zeros(1, dtype=classes.dtype, device="cpu")
-    classes, shares = torch.cat([classes, zero]), torch.cat([shares, 1 - shares.sum(0, keepdim=True)])
+    classes, rest = classes.to(shares.dtype), 1 - shares.sum(0, keepdim=True)
+    is_zero = classes == 0
+    if bool(is_zero.any()):
+        shares[is_zero] += rest
+    else:
+        classes, shares = torch.cat([classes, torch.zeros_like(classes[:1])]), torch.cat([shares, rest])
     is_there = shares.abs() > _COUNTS
     low, high = (torch.where(is_there, classes[:, None], edge) for edge in (torch.inf, -torch.inf))
     differ = low.amin(0) < high.amax(0)
@@ -123,7 +128,7 @@ def _blend(classes: torch.Tensor, shares: torch.Tensor, result: torch.Tensor) ->
     blend.agreed = _counted(low.amin(0)[~differ])
     if not blend.differing:
         return blend
-    result, is_there = result.double()[differ], is_there[:, differ]
+    result, is_there = result[differ].to(shares.dtype), is_there[:, differ]
     pair = classes[shares[:, differ].topk(2, dim=0).indices]
     blend.distance = float((pair[0] - pair[1]).abs().sum())
     blend.met = _counted(pair)

@@ -123,6 +123,13 @@ def test_what_lies_beyond_an_edge_is_of_class_0() -> None:
     assert (blend.places, blend.differing, blend.rounded, blend.truncated) == (3, 3, 2, 2)
 
 
+def test_an_edge_of_class_0_is_no_other_class() -> None:
+    given = torch.tensor([[[4.0, 0.0, 0.0, 4.0]]])
+    blend = blend_of(functional.avg_pool1d, [given, 3, 1, 1], {}, functional.avg_pool1d(given, 3, 1, 1), by_row=True)
+    assert blend is not None
+    assert blend.distance == 4 * blend.differing
+
+
 def test_distances_are_compared_with_those_by_chance() -> None:
     blend = mixture_of([torch.tensor([0.0, 4.0]), torch.tensor([1.0, 5.0])], [0.5, 0.5], torch.tensor([0.5, 4.5]))
     assert (blend.differing, blend.distance, blend.rising) == (2, 2.0, 2)

@@ -56,6 +56,7 @@ _HALF = 0.5
 _PAIR = 2
 _FEWEST_PLACES = 4
 _MOST_CALLS = 64
+_MOST_PLACES = 2**20
 """Of a line, that are looked at."""
 _SLIGHT = 1e-3
 
@@ -125,20 +126,21 @@ class AveragedClasses(Instrument):
         if name == "lerp":
             one, other, weight = (*operation.args, *operation.kwargs.values())[:3]
             self._mix(location, name, result, (other, one), (weight, 1 - weight))
-        elif _is_average(operation) and self._may_be_classes(operation.inputs[0]):
+        elif self._is_at_hand(operation.inputs[0]) and _is_average(operation):
             given, by_row = operation.inputs[0], name in _BY_ROW
             blend = blend_of(operation.function, operation.args, operation.kwargs, result, by_row=by_row)
             self._note(location, name, blend, result, [given])
 
     def _has_room(self, location: Location, name: str) -> bool:
-        return len(self._calls.get((location, name), ())) < _MOST_CALLS
+        known = self._calls.get((location, name), ())
+        return len(known) < _MOST_CALLS and sum(each.blend.places for each in known) < _MOST_PLACES
 
-    def _may_be_classes(self, tensor: Any) -> bool:
+    def _is_at_hand(self, tensor: Any) -> bool:
         if not isinstance(tensor, torch.Tensor):
             return False
-        if is_remote(tensor):
-            self.limited("averages of what lies on an accelerator are not looked at")
-        return classes_in(tensor) is not None
+        if is_remote(tensor) and source_of(self._tape.value(tensor), MOVES).kind == "int":
+            self.limited("averages of whole numbers that lie on an accelerator are not looked at")
+        return not is_remote(tensor)
 
     def _mix(
         self,
@@ -149,7 +151,9 @@ class AveragedClasses(Instrument):
         weights: Sequence[Any],
     ) -> None:
         """Weights that are all the same make a mean."""
-        if all(each.shape == result.shape and self._may_be_classes(each) for each in parts):
+        if all(
+            self._is_at_hand(each) and each.shape == result.shape and classes_in(each) is not None for each in parts
+        ):
             is_pair = len(parts) == _PAIR
             self._note(location, name, mixture_of(parts, weights, result), result, parts, is_pair=is_pair)
 

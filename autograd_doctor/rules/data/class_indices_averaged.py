@@ -113,8 +113,8 @@ RULE = Rule(
     "more than 64 classes; numbers that lie beside others close to them more often than by chance, as depths and "
     "ratings do; that differ nearly everywhere, or all but zeros, as positions, intensities and counts do; of which "
     "one is always the larger, as of intervals; that the model takes in as well, or the average of which it does; "
-    "that a loss compares by their size; averages that are scaled, compared or looked up by before. Workers of a "
-    "loader, and what is resized outside of torch, are not seen.",
+    "that a loss compares by their size; averages that are scaled, compared or looked up by before. Not seen are the "
+    "workers of a loader, tensors of more than 2^19 values, and what is resized outside of torch.",
     needs=(ClassesAveraged,),
     examine=examine,
     bad=(bad,),

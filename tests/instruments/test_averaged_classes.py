@@ -98,6 +98,16 @@ def test_what_a_model_takes_in_tells_how_much() -> None:
     assert told(lambda y, z: halves(y).round().long(), given=True) == []
 
 
+def test_so_does_what_it_takes_in_one_hot() -> None:
+    states = torch.stack([LABELS, OTHERS])
+    model = nn.Linear(6, 6)
+    with watching(AveragedClasses) as run:
+        target = states.float().mean(0).round().long()
+        functional.cross_entropy(model(functional.one_hot(states, 6).float()).sum(0), target).backward()
+    assert run.failures == []
+    assert run.of(ClassesAveraged) == []
+
+
 def test_what_a_loss_compares_by_its_size_has_an_order() -> None:
     def both(scores: Tensor, target: Tensor) -> Tensor:
         expected = scores.softmax(1) @ torch.arange(6.0)

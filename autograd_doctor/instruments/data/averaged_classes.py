@@ -384,7 +384,7 @@ def _state_after(op: Op, place: int, label: _Label) -> State | None:
     if state == "source":
         is_scaled = op.name in ARITHMETIC and len(op.values) == 1
         is_batch = op.name in JOINS and not any(op.numbers) and not op.options.get("dim")
-        return state if is_batch or (place == 0 and (op.name in MOVES or is_scaled)) else None
+        return state if is_batch or (place == 0 and (op.name in MOVES | _ONE_HOT or is_scaled)) else None
     if state == "other":
         return state
     if state == "one-hot":

@@ -52,6 +52,8 @@ _OF_PART = frozenset({"__getitem__", "chunk", "index_select", "narrow", "select"
 _ONE_HOT = frozenset({"one_hot", "scatter"})
 _TO_SCORES = MOVES | {"clamp", "exp", "log", "neg", "pow"}
 _CASTS = frozenset({"clone", "contiguous", "detach", "double", "float", "int", "long", "to", "type"})
+_TERMS = frozenset({"add", "mul", "sum"})
+_AWAY = "averages of whole numbers that lie on an accelerator are not looked at"
 _HALF = 0.5
 _PAIR = 2
 _FEWEST_PLACES = 4
@@ -139,7 +141,7 @@ class AveragedClasses(Instrument):
         if not isinstance(tensor, torch.Tensor):
             return False
         if is_remote(tensor) and source_of(self._tape.value(tensor), MOVES).kind == "int":
-            self.limited("averages of whole numbers that lie on an accelerator are not looked at")
+            self.limited(_AWAY)
         return not is_remote(tensor)
 
     def _mix(
@@ -203,7 +205,12 @@ class AveragedClasses(Instrument):
     def _compute(self, op: Op) -> None:
         """An average that is computed as a sum over how many there are, or of two products by weights."""
         location, result = op.location, tensor_of(op.output)
-        if location is None or result is None or result.numel() < _FEWEST_PLACES or is_remote(result):
+        if location is None or result is None or result.numel() < _FEWEST_PLACES:
+            return
+        if is_remote(result):
+            made = [value.by for value in op.values if value.by is not None and value.by.name in _TERMS]
+            if any(source_of(each, MOVES).kind == "int" for by in made for each in by.values):
+                self.limited(_AWAY)
             return
         if op.name == "add" and self._has_room(location, "mixture"):
             parts, weights = _weighed(op)

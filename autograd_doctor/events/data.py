@@ -655,6 +655,31 @@ class IntegersWrapped(Event, frozen=True):
     is_now: int
 
 
+class ClassesAveraged(Event, frozen=True):
+    """Whole numbers were averaged, and the result, in whole numbers again, was the target of a loss over classes.
+
+    classes: of the loss. places: averages that were looked at, of which so many were of more than one class; regions:
+    the classes that the others are of. invented: those that are a class which was not averaged there. one, other,
+    became: one of these. distance: how far two classes that were averaged are apart, on the average; by_chance: how far
+    they would be if any could lie beside any other. rising: how often the second of two that were mixed was the larger
+    one, None for other averages.
+    """
+
+    location: Location | None
+    operation: str
+    classes: int
+    places: int
+    differing: int
+    invented: int
+    one: int
+    other: int
+    became: int
+    distance: float
+    by_chance: float
+    regions: int
+    rising: int | None
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autograd_doctor.tape import Value
+from autograd_doctor.taping import RecordedValue
 from autograd_doctor.views.copies import MixedGroups, mixed_groups
 from tests.tapes import data, given, made, tape
 
@@ -114,3 +115,16 @@ def test_empty_tensors() -> None:
     rows = made("__getitem__", _repeated(), shape=(M, 0))
     assert not _found(made("mean", made("view", rows, N, K, 0, shape=(N, K, 0))))
     assert not _found(made("mean", made("repeat", data(0, 3), 2, 1, shape=(0, 3))))
+
+
+def test_copies_that_are_also_cut_in_their_order() -> None:
+    one = made("sum", _weights(_repeated()), 1, shape=(M,))
+    crossed = made("logsumexp", made("view", one, N, K, shape=(N, K)), 1, shape=(N,))
+    in_order = made("view", one, K, N, shape=(K, N))
+    assert not _found(made("mean", made("cat", made("sum", in_order, 0, shape=(N,)), crossed, shape=(2 * N,))))
+
+
+def test_learned_rows_may_be_copied_beside_samples() -> None:
+    members = made("repeat_interleave", RecordedValue((K, 3), "float", True, is_parameter=True), N, 0, shape=(M, 3))
+    assert _found(_reduced(_weights(made("mul", _repeated(), members, shape=(M, 3))), N, K, over=1))
+    assert not _found(_reduced(_weights(members), N, K, over=1))

@@ -65,7 +65,8 @@ _ADD_UP = ADDING | JOINS | MOVES | TOTALS | {"neg"}
 class Copies:
     """Rows of a value: of its numbers in their order, each of `outer` stretches has `first` times `second` of them.
 
-    by: what copied them. copies: how many there are of each sample. view: what cut them, where that split the order.
+    by: what copied them. copies: how many there are of each sample. of_samples: these may differ, and are data or
+    drawn. view: what cut them, where that split the order.
     """
 
     by: Op
@@ -73,6 +74,7 @@ class Copies:
     first: int
     second: int
     copies: int
+    of_samples: bool
     view: Op | None = None
 
     @property
@@ -140,9 +142,10 @@ class _Rows:
         return min(self._free[value] for value in op.values)
 
     def _kept(self, op: Op, given: Sequence[Value], output: Value) -> Copies | None:
-        source = next((value for value in given if value in self._copies), None)
-        if source is None:
+        known = [value for value in given if value in self._copies]
+        if not known:
             return None
+        source = next((value for value in known if self._copies[value].of_samples), known[0])
         label, others = self._copies[source], [value for value in given if value is not source and value.count > 1]
         if op.name in _RESHAPES:
             return _reshaped(label, op, source, output)
@@ -163,20 +166,28 @@ class _Rows:
 
 
 def mixed_groups(tape: Tape) -> Iterator[MixedGroups]:
-    """Those of a tape, but for what may be mixed on purpose: copies that are also grouped in their order, and rows that
-    get what was made of groups as a feature."""
+    """Those of a tape, but for what may be mixed on purpose: copies that are also cut in their order, and rows that get
+    what was made of groups as a feature."""
     rows, mixed, in_order = _Rows(), list[MixedGroups](), set[Op]()
     for op in tape.ops:
         known = rows.of(op.values[0]) if op.values else None
-        if known is not None and (op.name in _OVER_GROUPS or (op.name in TOTALS and _matters(op))):
-            shape = op.values[0].shape
-            if known.view is not None and _is_over(op, shape, known.axis_of_copies(shape, is_crossed=True)):
-                if not any(use.name in JOINS for use in known.view.values[0].uses):
-                    mixed.append(MixedGroups(known, known.view, op))
-            elif _is_over(op, shape, known.axis_of_copies(shape, is_crossed=False)):
-                in_order.add(known.by)
         rows.follow(op)
+        if known is None or not known.of_samples:
+            continue
+        if op.name in _RESHAPES and _cuts_in_order(known, op.values[0].shape, op.output.shape):
+            in_order.add(known.by)
+        if known.view is not None and (op.name in _OVER_GROUPS or (op.name in TOTALS and _matters(op))):
+            shape = op.values[0].shape
+            is_feature = any(use.name in JOINS for use in known.view.values[0].uses)
+            if not is_feature and _is_over(op, shape, known.axis_of_copies(shape, is_crossed=True)):
+                mixed.append(MixedGroups(known, known.view, op))
     yield from (each for each in mixed if each.copies.by not in in_order)
+
+
+def _cuts_in_order(copies: Copies, before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """Whether the program shows that it knows how the copies lie."""
+    now, then = (copies.axis_of_copies(shape, is_crossed=False) for shape in (after, before))
+    return now is not None and then is None
 
 
 def _copied(op: Op, output: Value) -> Copies | None:
@@ -188,10 +199,10 @@ def _copied(op: Op, output: Value) -> Copies | None:
         return None
     before = _with_axis(op, source.shape) if op.name == "stack" else source.shape
     found = _in_order(before, output.shape, is_by_sample=op.name == "repeat_interleave")
-    if found is None or found[0] == found[1] or not _has_samples(source, output.count // prod(found)):
+    if found is None or found[0] == found[1]:
         return None
     (first, second), copies = found, output.count // source.count
-    return Copies(op, 1, first, second, copies)
+    return Copies(op, 1, first, second, copies, _has_samples(source, output.count // prod(found)))
 
 
 def _with_axis(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:

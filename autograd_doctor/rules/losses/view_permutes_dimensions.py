@@ -344,7 +344,7 @@ RULE = Rule(
     "has them on its last.",
     fine="Flattening, splitting heads, folding one axis into another and back, frames or patches that are cut out of "
     "rows and brought back to them, and views after a transpose. Of groups of copies: as many copies as samples; grids "
-    "of pairs; shuffled rows; rows that are all alike, learned or written down; copies that are also grouped in their "
+    "of pairs; shuffled rows; rows that are all alike, learned or written down; copies that are also cut in their "
     "order; groups of which only a total is made, or of which the rows get a feature; and values that were beside "
     "other data, or in Python, after they were copied.",
     needs=(AxesMixed, AxesRestored, BackwardRan, TapeSealed),

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.losses import AxesMixed, AxesRestored
 from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
+from autograd_doctor.tape import Tape
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.copies import MixedGroups, mixed_groups
+from autograd_doctor.views.tapes import Seen, seen_in_steps
 from autograd_doctor.wording import shape
 
 _WHAT = {
@@ -31,6 +35,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         is_again = len(events) >= min(int(tunables["minimum_steps"]), trace.steps_taken)
         if is_again or any(map(_brings_channels_first, events)):
             yield _finding(events)
+    for seen in seen_in_steps(trace, _groups, tunables["minimum_steps"]):
+        if seen.location not in places:
+            yield _of_groups(seen)
+
+
+def _groups(tape: Tape) -> Iterator[tuple[Location | None, MixedGroups]]:
+    return ((found.view.location, found) for found in mixed_groups(tape))
 
 
 def _brings_channels_first(event: AxesMixed) -> bool:
@@ -53,6 +64,27 @@ def _finding(events: list[AxesMixed]) -> Finding:
         related=(Related(f"`{event.made_by}` made it", elsewhere),) if elsewhere is not None else (),
         step_first=event.step + 1,
         step_count=len(events),
+    )
+
+
+def _of_groups(seen: Seen[MixedGroups]) -> Finding:
+    copies, over = seen.found.copies, seen.found.over
+    n, k, copied = copies.samples, copies.copies, copies.by.called
+    are_outside = copies.first == k
+    before = f"{k} times all {n} samples" if are_outside else f"each of {n} samples {k} times in a row"
+    instead = f"`repeat_interleave({k}, 0)`" if are_outside else "`repeat`"
+    return RULE.finding(
+        f"`{copied}` gives {before}, and `{seen.found.view.called}` cuts the {n * k} rows the other way round: "
+        f"`{over.called}` is over groups of {k} different samples, not over the {k} copies of one",
+        subject=f"`{seen.found.view.called}`",
+        location=seen.location,
+        help=f"cut the rows in their order, {copies.first} by {copies.second}, and reduce over the axis of {k}; "
+        f"or copy with {instead}, and leave the view as it is",
+        confidence="medium",
+        evidence={"copies": k, "samples": n, "reduced_by": over.called},
+        related=(Related(f"`{copied}` made the copies", copies.by.location),) if copies.by.location else (),
+        step_first=seen.step + 1,
+        step_count=seen.steps,
     )
 
 
@@ -160,6 +192,26 @@ def bad_channels_last() -> None:
         optimizer.step()
 
 
+def bad_groups() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(10):
+        questions = torch.randn(6, 5)
+        many = questions.repeat(8, 1)
+        answers = torch.distributions.Categorical(logits=policy(many))
+        given = answers.sample()
+        rewards = (given == many.argmax(1)).float().view(6, 8)  # <- AD617
+        gains = rewards - rewards.mean(1, keepdim=True)
+        loss = -(gains.flatten() * answers.log_prob(given)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -252,6 +304,28 @@ def good_channels_first() -> None:
         optimizer.step()
 
 
+def good_groups() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(10):
+        questions = torch.randn(6, 5)
+        many = questions.repeat_interleave(8, 0)
+        answers = torch.distributions.Categorical(logits=policy(many))
+        given = answers.sample()
+        rewards = (given == many.argmax(1)).float().view(6, 8)
+        gains = rewards - rewards.mean(1, keepdim=True)
+        scores = policy(questions.repeat(8, 1) + 0.1 * torch.randn(48, 5))
+        spread, parts = scores.view(8, 6, 4).var(0).mean(), scores.square().sum(1).view(8, 6).mean(1)
+        loss = -(gains.flatten() * answers.log_prob(given)).mean() + 0.01 * (spread + parts.mean())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD617",
     name="view-permutes-dimensions",
@@ -259,16 +333,24 @@ RULE = Rule(
     title="a view mixes the axes of a tensor",
     observes="A `view` or `reshape` whose result has an axis of the size of the batch, the channels or another axis of "
     "its input, but not the values: those are spread over other axes. Heads and positions that are merged or split as "
-    "only another order allows, and data with their channels last that get the shape of channels first.",
+    "only another order allows, and data with their channels last that get the shape of channels first. Copies of "
+    "samples that lie as `repeat` puts them, and are grouped as if `repeat_interleave` had made them, or the other way "
+    "round, where something is computed of each group and goes into the loss.",
     why="The program goes on as if each row were one sample, pixel or position. It holds values of several, so that "
-    "the model learns from inputs and targets that do not belong together.",
-    fix="`transpose` or `permute` moves axes; `view` and `reshape` only cut the same sequence of values anew.",
+    "the model learns from inputs and targets that do not belong together. Where copies are grouped, an advantage, a "
+    "bound or an average compares different samples, and not the answers or draws of one.",
+    fix="`transpose` or `permute` moves axes; `view` and `reshape` only cut the same sequence of values anew. After "
+    "`x.repeat(k, 1)`, `view(k, n)` has the copies on its first axis; after `x.repeat_interleave(k, 0)`, `view(n, k)` "
+    "has them on its last.",
     fine="Flattening, splitting heads, folding one axis into another and back, frames or patches that are cut out of "
-    "rows and brought back to them, and views after a transpose.",
-    needs=(AxesMixed, AxesRestored, BackwardRan),
+    "rows and brought back to them, and views after a transpose. Of groups of copies: as many copies as samples; grids "
+    "of pairs; shuffled rows; rows that are all alike, learned or written down; copies that are also cut in their "
+    "order; groups of which only a total is made, or of which the rows get a feature; and values that were beside "
+    "other data, or in Python, after they were copied.",
+    needs=(AxesMixed, AxesRestored, BackwardRan, TapeSealed),
     examine=examine,
-    bad=(bad, bad_sequence, bad_pixels, bad_heads, bad_channels_last),
-    good=(good, good_heads, good_pixels, good_channels_first),
+    bad=(bad, bad_sequence, bad_pixels, bad_heads, bad_channels_last, bad_groups),
+    good=(good, good_heads, good_pixels, good_channels_first, good_groups),
     tunables={"minimum_steps": Tunable(2, "fewest times that the line mixed axes", MORE_THAN_ONCE)},
     folds=("AD608",),
 )

@@ -128,7 +128,7 @@ def test_of_one_sample_each_value_is_a_unit() -> None:
 
 def flat(operation: str, values: torch.Tensor, *arguments: int) -> list[int] | None:
     given = values.requires_grad_()
-    counts = flatness(operation, getattr(given, operation)(*arguments))
+    counts = flatness(operation, getattr(given, operation)(*arguments), given.detach())
     return None if counts is None else counts.tolist()
 
 
@@ -147,7 +147,12 @@ def test_a_hundredth_left_to_the_others_is_too_little(lead: float, rows: int) ->
     assert flat("softmax", torch.tensor([[lead, 0.0]]), 1) == [rows, 0, 1]
 
 
+def test_rows_of_which_a_mask_leaves_one_entry_are_not_counted() -> None:
+    masked = torch.finfo(torch.float32).min
+    assert flat("softmax", torch.tensor([[1.0, masked, masked], [9.0, 0.0, masked], [1.0, 0.0, -1e9]]), 1) == [1, 0, 2]
+
+
 def test_a_softmax_of_one_entry_or_of_unknown_direction_says_nothing() -> None:
     assert flat("softmax", torch.tensor([[9.0], [0.0]]), 1) is None
     behind = torch.tensor([[9.0, 0.0]]).requires_grad_().softmax(1) * 1.0
-    assert flatness("softmax", behind) is None
+    assert flatness("softmax", behind, behind) is None

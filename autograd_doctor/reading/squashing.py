@@ -18,6 +18,8 @@ _FLAT = 1e-3
 """Where the slope of sigmoid (at most 1/4) or of tanh (at most 1) is less."""
 _LEFT_OVER = 1e-2
 """Where one entry of a softmax leaves the others together less: all its slopes are less, too."""
+_MASKED = -1e9
+"""Scores below are those of a mask."""
 _PASSED = frozenset({
     "Add", "CudnnBatchNorm", "NativeBatchNorm", "NativeDropout", "NativeGroupNorm", "NativeLayerNorm", "ReshapeAlias",
     "Squeeze", "Sub", "ToCopy", "UnsafeView", "Unsqueeze", "View",
@@ -73,10 +75,17 @@ def certain_rows(weights: torch.Tensor, dimension: int) -> torch.Tensor:
     return weights.amax(dim=dimension) > 1 - _LEFT_OVER
 
 
-def flatness(operation: str, output: torch.Tensor) -> torch.Tensor | None:
+def _with_a_choice(scores: torch.Tensor, dimension: int) -> torch.Tensor:
+    """Which rows of scores have two entries at least that no mask takes out, as the first of a causal mask has not."""
+    lowest = max(_MASKED, torch.finfo(scores.dtype).min / 2)
+    return (scores > lowest).sum(dim=dimension) > 1
+
+
+def flatness(operation: str, output: torch.Tensor, given: torch.Tensor) -> torch.Tensor | None:
     """How many values (rows, of a softmax) are flat, how many of these lie at the lower limit, and how many there are.
 
-    None for a softmax along a dimension of one entry, or where it cannot be told which dimension it ran along.
+    None for a softmax along a dimension of one entry, or where it cannot be told which dimension it ran along. Rows of
+    which a mask leaves one entry are not counted.
     """
     if operation == "softmax":
         dimension = getattr(output.grad_fn, "_saved_dim", None)
@@ -85,8 +94,9 @@ def flatness(operation: str, output: torch.Tensor) -> torch.Tensor | None:
         dimension -= 2**64 if dimension >= 2**63 else 0
         if output.shape[dimension] < 2:
             return None
-        flat = certain_rows(output, dimension)
-        return torch.stack([flat.sum(), torch.zeros_like(flat.sum()), torch.full_like(flat.sum(), flat.numel())])
+        counted = _with_a_choice(given, dimension)
+        flat = certain_rows(output, dimension) & counted
+        return torch.stack([flat.sum(), torch.zeros_like(flat.sum()), counted.sum()])
     slope = output * (1 - output) if operation == "sigmoid" else 1 - output.square()
     flat = slope < _FLAT
     middle = 0.5 if operation == "sigmoid" else 0.0

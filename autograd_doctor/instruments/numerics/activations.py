@@ -203,7 +203,7 @@ class Activations(Instrument):
         given = next(iter(recorded.inputs), None)
         if given is None or not given.is_floating_point() or not readable(given):
             return
-        counts = flatness(key[1], recorded.output)
+        counts = flatness(key[1], recorded.output, given)
         if counts is not None:
             decided = self._decided.get(given) if key[1] == "softmax" else None
             if decided is not None:
@@ -269,6 +269,8 @@ class Activations(Instrument):
 
     def _tell_flatness(self, key: Key, squasher: _Squasher, numbers: list[float]) -> None:
         flat, at_low, everything, low, high = numbers
+        if not everything:
+            return
         squasher.shares.append(flat / everything)
         squasher.at_low += at_low
         squasher.all_flat += flat

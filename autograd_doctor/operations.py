@@ -37,6 +37,8 @@ MASKED = frozenset({"__getitem__", "masked_select"})
 """Operations by which a mask chooses values."""
 VIEWS = frozenset({"flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"})
 """The most usual of those that give values another shape."""
+RESHAPES = frozenset({"flatten", "reshape", "reshape_as", "unflatten", "view", "view_as"})
+"""Those that keep the order of the values."""
 UPLOADS = frozenset({"as_tensor", "cuda", "to", "xpu"})
 """Operations by which programs bring tensors to an accelerator."""
 REARRANGEMENTS = frozenset({

@@ -680,6 +680,22 @@ class ClassesAveraged(Event, frozen=True):
     rising: int | None
 
 
+class StateOfOthersUsed(Event, frozen=True):
+    """States that one batch had left went into the loss of another, whose rows were drawn at random, so that each row
+    went on with the state of another sample.
+
+    location: where the state met the rows; kept_at: where what is kept was made, as `name`. by: what drew the rows.
+    rows: of a batch. steps: in which that was seen, from `step` on; it was so in all that were looked at closely.
+    """
+
+    location: Location | None
+    kept_at: Location | None
+    name: str
+    by: Literal["loader", "index"]
+    rows: int
+    steps: int
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

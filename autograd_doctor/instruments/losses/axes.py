@@ -19,7 +19,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import RECURRENT
+from autograd_doctor.operations import RECURRENT, RESHAPES
 from autograd_doctor.reading import axes
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA
@@ -28,7 +28,6 @@ from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 
-_RESHAPES = frozenset({"view", "reshape", "view_as", "reshape_as", "flatten", "unflatten"})
 _CONVOLUTIONS = frozenset({f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)})
 _COPIES = frozenset({"contiguous", "clone"})
 _PRODUCTS = frozenset({"matmul", "__matmul__", "bmm", "scaled_dot_product_attention"})
@@ -68,7 +67,7 @@ class AxesFollowed(Instrument):
         if output.layout is not torch.strided or output.is_nested:
             return
         found = self._made(name, inputs, output) if inputs else None
-        if name in _RESHAPES and inputs:
+        if name in RESHAPES and inputs:
             self._look(recorded, inputs[0].shape, self._of(inputs[0]))
             self._restored(found or ())
         elif name in FROM_DATA and recorded.operation is not None:
@@ -98,7 +97,7 @@ class AxesFollowed(Instrument):
         known = self._of(source)
         if name in RECURRENT:
             return _recurrent(inputs, output)
-        if name in _RESHAPES:
+        if name in RESHAPES:
             return axes.reshaped(known, output.shape) if known is not None else None
         if name in _CONVOLUTIONS and output.dim() == source.dim() > 2:
             first = known[0] if known is not None else axes.fresh(output.shape[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -97,7 +98,8 @@ def _judged(
     reached = Reached(trace, about.cwd)
     run = run_summary.run_facts(trace, outcome)
     if target.kind in _WHOLE_PROGRAMS:
-        never = unreached(trace, reached)[:_NAMED]
+        script = str(Path(about.cwd, target.name)) if target.kind == "script" else ""
+        never = unreached(trace, reached, script)[:_NAMED]
         missed = [presenter.place(place) for place in never]
         run = msgspec.structs.replace(run, seen_whole=has_ended(trace), not_reached=missed)
     examination = examine(trace, rules, tunables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -45,13 +46,20 @@ finally:
 """
 
 
-def report_of(folder: Path, *lines: int, reason: str = "steps", source: str = SOURCE, kind: str = "script") -> Report:
-    """Of a run in which backwards at these lines ran."""
+def report_of(
+    folder: Path,
+    *lines: int,
+    reason: str = "steps",
+    source: str = SOURCE,
+    kind: str = "script",
+    others: Sequence[str] = (),
+) -> Report:
+    """Of a run in which backwards at these lines ran, and other files of the program were imported."""
     script = folder / "train.py"
     script.write_text(source)
     root = TensorFacts(shape=[], dtype="float32")
     ran = [BackwardRan(backward=n, location=at(script, n), kind="backward", root=root, wrote=[]) for n in lines]
-    ended = RunEnded(reason=reason, seconds=1.0, files=[str(script)])  # type: ignore[arg-type]
+    ended = RunEnded(reason=reason, seconds=1.0, files=[str(script), *(str(folder / other) for other in others)])  # type: ignore[arg-type]
     events = [*training(3, cwd=str(folder), reason=None), *ran, ended]
     return judged(events, target=Target(kind, "train.py"))  # type: ignore[arg-type]
 
@@ -75,6 +83,13 @@ def test_files_without_python_or_of_a_run_that_did_not_say_its_files(tmp_path: P
     assert never(report_of(tmp_path, 3, source="loss.backward(\n")) == []
     report = judged([*training(3, cwd=str(tmp_path)), RunEnded(reason="finished")])
     assert never(report) == []
+
+
+def test_what_an_imported_file_would_do_as_a_script_is_not_missed(tmp_path: Path) -> None:
+    demo = 'def fit():\n    loss().backward()\n\nif __name__ == "__main__":\n    loss().backward()\n'
+    assert never(report_of(tmp_path, 2, source=demo)) == [("", 5)]
+    (tmp_path / "layers.py").write_text(demo)
+    assert never(report_of(tmp_path, 3, 12, 24, others=["layers.py"])) == [("fit", 2)]
 
 
 @pytest.mark.parametrize("kind", ["block", "function", "model"])

@@ -13,17 +13,21 @@ _BACKWARD = "backward"
 """The method of tensors, and of the frameworks that wrap it."""
 
 
-def unreached(trace: Trace, reached: Reached) -> list[Location]:
-    """The first backward of each function, or of a file's own statements, of which none ran; by file and line."""
+def unreached(trace: Trace, reached: Reached, script: str) -> list[Location]:
+    """The first backward of each function, or of a file's own statements, of which none ran; by file and line.
+
+    script: the file that was run, empty where none was: what others would do if they were is not missed.
+    """
     if trace.end is None or not trace.end.files:
         return []
     files = sorted({*trace.end.files, *reached.files()})
-    return [location for file in files for location in _in_file(reached, file)]
+    return [location for file in files for location in _in_file(reached, file, is_imported=script not in ("", file))]
 
 
-def _in_file(reached: Reached, file: str) -> Iterator[Location]:
+def _in_file(reached: Reached, file: str, *, is_imported: bool) -> Iterator[Location]:
     calls: dict[str, list[int]] = {}
-    for function, line in _backwards(reached.tree(file).body, ""):
+    body = [each for each in reached.tree(file).body if not (is_imported and _is_for_script(each))]
+    for function, line in _backwards(body, ""):
         calls.setdefault(function, []).append(line)
     for function, lines in calls.items():
         if not any(reached.statement(file, line) for line in lines):
@@ -44,6 +48,12 @@ def _backwards(suite: list[ast.stmt], function: str) -> Iterator[tuple[str, int]
         yield from _backwards(inner, function)
         if not inner and any(map(_is_backward, ast.walk(statement))):
             yield function, statement.lineno
+
+
+def _is_for_script(statement: ast.stmt) -> bool:
+    """Whether it is `if __name__ == "__main__":`."""
+    test = statement.test if isinstance(statement, ast.If) else None
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def _inner(statement: ast.AST) -> Iterator[ast.stmt]:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from autograd_doctor.events.run import MissingModule
 
+_PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")
+"""What lies in the folder of a project, beside its packages."""
+
 
 def missing_module(error: BaseException) -> MissingModule | None:
     """Who looked for it, and where it lies all the same; None for any other exception."""
@@ -29,12 +32,15 @@ def _holding(name: str) -> Iterator[str]:
     beside = [Path(script).parent, Path(script).parent.parent] if isinstance(script, str) else []
     searched = {os.path.realpath(folder) for folder in sys.path}
     for project in [Path(), *beside]:
-        for folder in (project / "src", project):
+        for folder in (project / "src", project, project / name):
             if os.path.realpath(folder) not in searched and _holds(folder, name):
                 yield os.path.realpath(folder)
 
 
 def _holds(folder: Path, name: str) -> bool:
-    """Whether code lies there under that name: a folder of data may be called like a library."""
+    """Whether code lies there under that name: a folder of data, or a whole project, may be called like a library."""
     package = folder / name
-    return (folder / f"{name}.py").is_file() or (package.is_dir() and next(package.glob("*.py"), None) is not None)
+    if (folder / f"{name}.py").is_file() or (package / "__init__.py").is_file():
+        return True
+    is_project = any((package / made_by).is_file() for made_by in _PROJECTS)
+    return package.is_dir() and not is_project and next(package.glob("*.py"), None) is not None

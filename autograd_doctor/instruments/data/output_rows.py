@@ -276,6 +276,8 @@ class OutputRows(Instrument):
             self._leaves(operation.args[0] if operation.args else None)
             return
         name, results = operation.name, tensors_in([operation.result])
+        if any(each.is_nested for each in (*operation.inputs, *results)):
+            return  # of which torch does not tell a shape
         self._flow(operation.inputs, results)
         if name in _CHOOSES and operation.args and isinstance(operation.args[0], torch.Tensor):
             self._choose(operation, operation.args[0], results)

@@ -70,7 +70,12 @@ def test_a_module_that_is_not_installed_is_told_with_the_python_that_lacks_it(ho
 
 @pytest.mark.parametrize(
     ("script", "where", "told"),
-    [("train.py", "src", "src"), ("scripts/train.py", "", "."), ("a/b.py", "a/src", "a/src"), ("a/b.py", "ours", "ours")],
+    [
+        ("train.py", "src", "src"),
+        ("scripts/train.py", "", "."),
+        ("a/b.py", "a/src", "a/src"),
+        ("a/b.py", "ours", "ours"),
+    ],
 )
 def test_a_module_of_the_project_is_told_with_its_folder(home: Path, script: str, where: str, told: str) -> None:
     write(script, "import torch\nimport ours\n")

@@ -1,4 +1,4 @@
-# guards: AD621, AD708
+# guards: AD621 AD708
 """Next notes of melodies, written with NumPy's numbers as arguments, and with every argument by keyword."""
 
 import numpy as np

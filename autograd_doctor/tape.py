@@ -121,6 +121,12 @@ class Op(ABC):
         return self.outputs[0]
 
     @property
+    def dim(self) -> int | None:
+        """The dimension that it was told, None where it was told none, or several."""
+        given = self.options.get("dim", next((each for each in self.numbers if type(each) is int), None))
+        return given if type(given) is int else None
+
+    @property
     def reduction(self) -> str:
         """How a loss reduces its elements."""
         return reduction(self.options)

@@ -46,6 +46,25 @@ def test_labels_are_carried_forward_and_end_where_nothing_is_said() -> None:
     assert len(found) == 3
 
 
+@pytest.mark.parametrize(
+    ("operands", "options", "dim"),
+    [
+        ((1,), {}, 1),
+        ((), {"dim": -1}, -1),
+        ((2.0, 1), {}, 1),
+        ((), {}, None),
+        ((True,), {}, None),
+        ((), {"dim": None}, None),
+    ],
+)
+def test_the_dimension_is_a_whole_number_by_position_or_by_name(
+    operands: tuple[Any, ...], options: dict[str, Any], dim: int | None
+) -> None:
+    op = made("softmax", given(4, 3), *operands, shape=(4, 3), **options).by
+    assert op is not None
+    assert op.dim == dim
+
+
 def test_the_way_and_the_source() -> None:
     slope = made(GRAD, data(4), given(4), shape=(4,))
     moved = made("reshape", made("t", slope, shape=(4,)), shape=(2, 2))

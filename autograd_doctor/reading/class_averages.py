@@ -84,7 +84,7 @@ def blend_of(
 
     by_row: the first dimension is that of the batch, of which some rows do.
     """
-    given = args[0] if args else kwargs["input"]
+    given = args[0]
     if by_row and given.dim() >= _ROWS_APART and given.numel() > _MANY_PLACES:
         rows, all_rows = max(1, _MANY_PLACES * len(given) // given.numel()), len(given)
         args = [_first(each, rows, all_rows) for each in args]
@@ -93,9 +93,8 @@ def blend_of(
     classes = classes_in(given) if result.numel() <= MOST_PLACES else None
     if classes is None:
         return None
-    others = {key: each for key, each in kwargs.items() if key != "input"}
     kind = given.dtype if given.is_floating_point() else torch.float32
-    shares = [function((given == each).to(kind), *args[1:], **others).flatten() for each in classes]
+    shares = [function((given == each).to(kind), *args[1:], **kwargs).flatten() for each in classes]
     return _blend(classes, torch.stack(shares), result.flatten())
 
 

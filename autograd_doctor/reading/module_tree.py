@@ -30,6 +30,11 @@ def parameters_in(root: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     return _leaves(root, "_parameters")
 
 
+def has_parameters(root: nn.Module) -> bool:
+    """Whether there are any in it, or in a module below it."""
+    return next(parameters_in(root), None) is not None
+
+
 def buffers_in(root: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     return _leaves(root, "_buffers")
 

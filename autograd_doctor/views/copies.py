@@ -25,13 +25,13 @@ from autograd_doctor.operations import (
     NORMS,
     RECURRENT,
     REPEATS,
+    RESHAPES,
     SCALING,
     TOTALS,
-    VIEWS,
 )
 from autograd_doctor.tape import Labels, Op, Tape, Value, behind, is_made_of_parameters
 
-_RESHAPES = (VIEWS - {"permute", "transpose"}) | {"ravel", "reshape_as", "unflatten", "view_as"}
+_RESHAPES = RESHAPES | {"ravel", "squeeze", "unsqueeze"}
 _BY_ELEMENT = ARITHMETIC | BY_ELEMENT | COMPARISONS | DROPOUTS | {
     "abs", "alias", "bernoulli", "bfloat16", "bool", "broadcast_tensors", "broadcast_to", "clamp", "clone",
     "contiguous", "cos", "cpu", "cuda", "detach", "double", "elu", "erf", "exp", "expand", "expand_as", "expm1",
@@ -206,7 +206,7 @@ def _copied(op: Op, output: Value) -> Copies | None:
 
 
 def _with_axis(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
-    place = (_dimension(op) or 0) % (len(shape) + 1)
+    place = (op.dim or 0) % (len(shape) + 1)
     return (*shape[:place], 1, *shape[place:])
 
 
@@ -272,7 +272,7 @@ def _by_element(
 def _is_by_row(op: Op, source: Value, label: Copies) -> bool:
     """Whether nothing is picked along the rows: lists of numbers, which no tape holds, keep the shape."""
     if op.name == "gather":
-        return (_dimension(op) or 0) % len(source.shape) not in range(*label.within(source.shape))
+        return (op.dim or 0) % len(source.shape) not in range(*label.within(source.shape))
     return op.name != "__getitem__" or (len(op.values) == 1 and op.output.shape != source.shape)
 
 
@@ -293,17 +293,12 @@ def _by_row(label: Copies, before: tuple[int, ...], after: tuple[int, ...], name
 # ----------------------------------------------------------------------------------------------- what is done to groups
 
 
-def _dimension(op: Op) -> int | None:
-    given = op.options.get("dim", next((each for each in op.operands[1:] if type(each) is int), None))
-    return given if type(given) is int else None
-
-
 def _is_over(op: Op, shape: tuple[int, ...], axis: int | None) -> bool:
     """Whether it makes one number of each of the groups that lie along an axis, or weighs them against each other."""
     if axis is None:
         return False
-    after, told = op.output.shape, _dimension(op)
-    is_told = told is not None and told % len(shape) == axis
+    after = op.output.shape
+    is_told = op.dim is not None and op.dim % len(shape) == axis
     if after == shape:
         return is_told
     if after in (shape[:axis] + shape[axis + 1 :], (*shape[:axis], 1, *shape[axis + 1 :])):

@@ -35,7 +35,7 @@ from autograd_doctor.reading.changing_numbers import ChangingNumbers
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.linear import is_linear, is_multiple
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
@@ -270,8 +270,8 @@ class LossTerms(Instrument):
         """A model that is given data alone, be they made by models: what it makes of these without its parameters is
         part of its output, and no term of a loss."""
         self._given.clear()
-        has_parameters = next(parameters_in(began.call.module), None) is not None
-        if has_parameters and not any(map(has_graph, began.given)):
+        is_model = has_parameters(began.call.module)
+        if is_model and not any(map(has_graph, began.given)):
             for tensor in filter(self._is_computed, began.given):
                 self._given.put(tensor, None)
 

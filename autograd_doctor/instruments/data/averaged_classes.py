@@ -363,8 +363,7 @@ def _summands(total: Value, count: float) -> list[torch.Tensor]:
     found: list[torch.Tensor | None] = []
     op, pending = total.by, [total]
     if op is not None and op.name == "sum":
-        axis = op.numbers[0] if op.numbers else op.options.get("dim")
-        return _along(op.values[0], axis, count) if isinstance(axis, int) else []
+        return _along(op.values[0], op.dim, count) if op.dim is not None else []
     while pending and len(pending) + len(found) <= count:
         value = pending.pop()
         is_sum = value.by is not None and value.by.name == "add" and not any(value.by.numbers)
@@ -390,7 +389,7 @@ def _state_after(op: Op, place: int, label: _Label) -> State | None:
     state, kind = label.state, op.output.kind
     if state == "source":
         is_scaled = op.name in ARITHMETIC and len(op.values) == 1
-        is_batch = op.name in JOINS and not any(op.numbers) and not op.options.get("dim")
+        is_batch = op.name in JOINS and not op.dim
         return state if is_batch or (place == 0 and (op.name in MOVES | _ONE_HOT or is_scaled)) else None
     if state == "other":
         return state

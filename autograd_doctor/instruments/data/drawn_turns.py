@@ -213,8 +213,7 @@ def _turn(op: Op) -> _Turn | None:
     if op.name == "grid_sample" and len(given) == 2:
         return _Turn((given[0],), (given[1],))
     if op.name in _LOOK_UPS and len(given) == 2:
-        dim = op.options.get("dim", op.numbers[0] if op.numbers else 0)
-        is_within = dim not in (0, -len(given[0].shape), None) and op.output.shape[int(dim)] > 1
+        is_within = op.dim is not None and op.dim not in (0, -len(given[0].shape)) and op.output.shape[op.dim] > 1
         return _Turn((given[0],), (given[1],)) if is_within else None
     if op.name == "__getitem__" and len(given) > 1:
         return _Turn((given[0],), tuple(given[1:])) if _is_within(op.output, *given) else None

@@ -20,7 +20,7 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import BY_DIFFERENCE, COMPARING, MOVES
 from autograd_doctor.reading.live_values import tensor_of
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import OVERWRITES, writes
 from autograd_doctor.reading.places import Place, locate
@@ -220,7 +220,7 @@ class GivenRows(Instrument):
         number = self._wholes.get(_whole(tensor))
         operation = self._written.get(number) if number is not None else None
         is_now = self._written_in == self._course.steps
-        if operation is None or not is_now or next(parameters_in(began.call.module), None) is None:
+        if operation is None or not is_now or not has_parameters(began.call.module):
             return None
         if is_remote(tensor):
             self.limited("data that lie on an accelerator are not compared with what the loop left of them")

@@ -27,7 +27,7 @@ from autograd_doctor.reading.fingerprint import key_of, row_keys, tells_apart
 from autograd_doctor.reading.functional_modes import draws_numbers
 from autograd_doctor.reading.graph_walk import CHOICES, operation_of
 from autograd_doctor.reading.kept_labels import KeptLabels, fit
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
@@ -202,7 +202,7 @@ class LabelKeeping(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
-        if not call.grad_enabled or next(parameters_in(call.module), None) is None:  # a criterion takes in targets
+        if not call.grad_enabled or not has_parameters(call.module):  # a criterion takes in targets
             return
         self._begin_step()
         for tensor in began.given:

@@ -36,7 +36,7 @@ from autograd_doctor.operations import (
 )
 from autograd_doctor.reading.chosen_rows import Chosen, chosen_by
 from autograd_doctor.reading.fingerprint import key_of, row_keys
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
@@ -228,7 +228,7 @@ class OutputRows(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         self._running = None
-        if next(parameters_in(began.call.module), None) is None:
+        if not has_parameters(began.call.module):
             return
         direct = [each for each in (*began.call.args, *began.call.kwargs.values()) if isinstance(each, torch.Tensor)]
         if any(each.requires_grad and is_leaf(each) for each in direct):

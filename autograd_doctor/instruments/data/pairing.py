@@ -21,7 +21,7 @@ from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import LOSSES
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.graph_walk import CHOICES, operation_of
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.newest_batches import NewestBatches
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
@@ -156,7 +156,7 @@ class Pairing(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
-        if next(parameters_in(call.module), None) is None:
+        if not has_parameters(call.module):
             return
         self._predicts(began)
         if not call.grad_enabled:

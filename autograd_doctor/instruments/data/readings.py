@@ -14,7 +14,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.changing_line import ChangingLine
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import lines_of
 from autograd_doctor.reading.stored_rows import Field, Stored, fields_of, stored
@@ -135,7 +135,7 @@ class Readings(Instrument):
         """Transforms are modules, too: one that is asked has parameters."""
         known = self._datasets.get(self._running[0].dataset) if self._running is not None else None
         if known is not None and not known.asked:
-            known.asked = next(parameters_in(call.module), None) is not None
+            known.asked = has_parameters(call.module)
 
     def _ended(self, fetch: Fetch) -> None:
         if self._running is None or self._running[0] is not fetch:

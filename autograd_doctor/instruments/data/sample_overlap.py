@@ -25,7 +25,7 @@ from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.operations import REPEATS
 from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.functional_modes import draws_numbers
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA, SHAPE_ONLY
 from autograd_doctor.reading.places import Place, locate
@@ -326,7 +326,7 @@ class SampleOverlap(Instrument):
 
     def _learns(self, began: RootBegan) -> bool:
         """Whether a module has parameters; one that has none may get some, as lazy ones do."""
-        if began.module not in self._with_parameters and next(parameters_in(began.call.module), None) is not None:
+        if began.module not in self._with_parameters and has_parameters(began.call.module):
             self._with_parameters.add(began.module)
         return began.module in self._with_parameters
 

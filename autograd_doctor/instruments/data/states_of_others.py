@@ -452,8 +452,7 @@ def _leading(op: Op, known: axes.Axes, output: torch.Tensor, at: int) -> axes.Ax
 
 
 def _joined_at(op: Op, dims: int) -> int:
-    given = op.options.get("dim", op.numbers[0] if op.numbers else 0)
-    return int(given) % dims
+    return (op.dim or 0) % dims
 
 
 def _joined(op: Op, known: axes.Axes, output: torch.Tensor) -> axes.Axes | None:
@@ -465,10 +464,9 @@ def _joined(op: Op, known: axes.Axes, output: torch.Tensor) -> axes.Axes | None:
 
 
 def _reduced(op: Op, known: axes.Axes, output: torch.Tensor) -> axes.Axes | None:
-    given = op.options.get("dim", op.numbers[0] if op.numbers else None)
-    if not isinstance(given, int):
+    if op.dim is None:
         return None
-    at = given % len(known)
+    at = op.dim % len(known)
     keeps = output.dim() == len(known)
     return (*known[:at], *([axes.fresh(1)] if keeps else []), *known[at + 1 :])
 

@@ -22,7 +22,7 @@ from autograd_doctor.instruments.spine.sources import Source, Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import CLASSES, IGNORED, LOSSES, REGRESSION, SCALING, SUMS, reduction
 from autograd_doctor.reading.clustering import clustering
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
@@ -156,7 +156,7 @@ class Targets(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         """How many samples a batch has, and whether a model is given what was computed of parameters before."""
         call = began.call
-        if not call.grad_enabled or next(parameters_in(call.module), None) is None:
+        if not call.grad_enabled or not has_parameters(call.module):
             return
         if self._samples_of != self._course.steps:
             self._samples_of, self._samples = self._course.steps, set()

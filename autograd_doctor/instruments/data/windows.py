@@ -15,7 +15,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.operations import DISTANCES
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import is_remote, readable
@@ -65,7 +65,7 @@ class Windows(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         if not began.call.grad_enabled or self._told >= _MOST_TOLD:
             return
-        if next(parameters_in(began.call.module), None) is None:
+        if not has_parameters(began.call.module):
             return
         for tensor in began.given:
             if _is_read(tensor) and tensor.dim() in (2, 3) and min(tensor.shape[:2]) >= _LEAST:

@@ -255,8 +255,7 @@ def _changed(op: Op, value: Value, scores: _Scores) -> _Scores | None:
         factor = float(op.numbers[0])
         return scores._replace(scale=scores.scale * factor if op.name == "mul" else scores.scale / factor)
     if op.name == "softmax":
-        axis = op.options.get("dim", op.numbers[0] if op.numbers else None)
-        return scores._replace(weights=True) if axis in (-1, len(op.output.shape) - 1) else None
+        return scores._replace(weights=True) if op.dim in (-1, len(op.output.shape) - 1) else None
     return None
 
 

@@ -25,7 +25,7 @@ from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.reading.forward_modes import Compared, compared
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
-from autograd_doctor.reading.module_tree import modules_in, parameters_in
+from autograd_doctor.reading.module_tree import has_parameters, modules_in
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.trials import Mode, Undecided, autocast_now
 from autograd_doctor.reading.without_running import attributes
@@ -120,7 +120,7 @@ class EvaluationTrials(Instrument):
         number = self._register.root(call.module)
         key = number, call.grad_enabled
         is_new = key not in self._evaluated and len(self._evaluated) < _MOST_MODULES and not self._has_tried
-        if is_new and next(parameters_in(call.module), None) is not None:
+        if is_new and has_parameters(call.module):
             switch = self._grad_modes.switch
             self._evaluated[key] = _Evaluated(
                 weakref.ref(call.module),

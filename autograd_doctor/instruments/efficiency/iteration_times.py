@@ -16,7 +16,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.hand_steps import HandSteps
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.torch_versions import accelerator_in_use, wait_for_accelerator
@@ -197,7 +197,7 @@ class IterationTimes(Instrument):
 
     def _forward(self, call: ModuleCall) -> None:
         """A module without parameters that is called after one that learns computes the loss."""
-        if self._between == "loss" and next(parameters_in(call.module), None) is None:
+        if self._between == "loss" and not has_parameters(call.module):
             self._begin("loss", call)
             return
         self._now.first = self._now.first or call.module

@@ -337,7 +337,7 @@ def _is_normalised(side: Value) -> bool:
 
 
 def _dim_of(op: Op) -> int:
-    return int(op.options.get("dim", op.numbers[0] if op.numbers else 1))
+    return 1 if op.dim is None else op.dim
 
 
 def _spread(part: torch.Tensor) -> torch.Tensor:

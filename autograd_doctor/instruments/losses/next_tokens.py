@@ -35,7 +35,7 @@ from autograd_doctor.reading.later import (
 )
 from autograd_doctor.reading.loss_arguments import operands_of, picked_classes
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
-from autograd_doctor.reading.module_tree import modules_in, parameters_in
+from autograd_doctor.reading.module_tree import has_parameters, modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
@@ -125,7 +125,7 @@ class NextTokens(Instrument):
         """A module that computes its own loss does so inside its forward."""
         call, module = began.call, began.call.module
         beyond = len(self._told) >= _MOST_MODULES and module not in self._told
-        if not (call.grad_enabled and module.training) or beyond or next(parameters_in(module), None) is None:
+        if not (call.grad_enabled and module.training) or beyond or not has_parameters(module):
             return
         given = tensors_in((call.args, call.kwargs), EVERYTHING)
         tokens = [at_home(tensor) for tensor in given if is_tokens(tensor)]

@@ -24,7 +24,7 @@ from autograd_doctor.operations import DISTANCES
 from autograd_doctor.reading.later import follows, is_series, reads_backwards, shares_ahead
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
@@ -86,7 +86,7 @@ class NextValues(Instrument):
         call, module = began.call, began.call.module
         tried = self._tried.get(module) or 0
         is_beyond = tried >= _MOST_TRIED or (not tried and len(self._tried) >= _MOST_MODULES)
-        if not (call.grad_enabled and module.training) or is_beyond or next(parameters_in(module), None) is None:
+        if not (call.grad_enabled and module.training) or is_beyond or not has_parameters(module):
             return
         series = [tensor for tensor in began.given if is_series(tensor)]
         if len(series) == 1:

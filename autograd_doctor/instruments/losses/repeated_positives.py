@@ -264,8 +264,7 @@ def _positives(targets: torch.Tensor, scores: torch.Tensor) -> torch.Tensor | No
 
 
 def _is_last(op: Op, scores: torch.Tensor) -> bool:
-    dim = next((each for each in op.operands[1:] if type(each) is int), op.options.get("dim"))
-    return type(dim) is int and dim % scores.dim() == scores.dim() - 1
+    return op.dim is not None and op.dim % scores.dim() == scores.dim() - 1
 
 
 def _joined_behind(scores: Value, columns: int) -> _Joined | None:

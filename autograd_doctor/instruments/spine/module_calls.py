@@ -36,7 +36,7 @@ from autograd_doctor.reading.mode_dependence import (
     may_depend_on_mode,
     statistics_versions,
 )
-from autograd_doctor.reading.module_tree import modules_in, parameters_in
+from autograd_doctor.reading.module_tree import has_parameters, modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import dispatches, node_of
@@ -369,7 +369,7 @@ class ModuleCalls(Instrument):
         self._know(module)
         if self._may_depend(module):
             root.note(module, call.args)
-        if next(parameters_in(module), None) is not None:
+        if has_parameters(module):
             self._register.met_inside(root.module, module, parent)
 
     def _root_ended(self, root: RootCall) -> None:

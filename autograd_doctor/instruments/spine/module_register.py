@@ -20,7 +20,7 @@ from autograd_doctor.instruments.spine.registrations import Registrations
 from autograd_doctor.reading.assignments import assigned_in, methods_of
 from autograd_doctor.reading.mode_dependence import mode_dependent
 from autograd_doctor.reading.module_names import held_name, holding_attribute, plain_holder, root_name
-from autograd_doctor.reading.module_tree import children_of, modules_in, parameters_in, parameters_of
+from autograd_doctor.reading.module_tree import children_of, has_parameters, modules_in, parameters_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, place
 from autograd_doctor.reading.subclasses import is_parameter
@@ -56,7 +56,7 @@ class ModuleRegister(Instrument):
         if number is not None:
             return number
         passing = (type(module), place())
-        if next(parameters_in(module), None) is None and passing in self._passing:
+        if not has_parameters(module) and passing in self._passing:
             return self._passing[passing]
         number = self._introduce_root(module)
         self._passing[passing] = number
@@ -64,7 +64,7 @@ class ModuleRegister(Instrument):
 
     def _introduce_root(self, module: nn.Module) -> int:
         """Methods of a module that frameworks call (`training_step`) hold strays as its forward does."""
-        holder = plain_holder(module) if next(parameters_in(module), None) is not None else None
+        holder = plain_holder(module) if has_parameters(module) else None
         if holder is None:
             return self._introduce(module, root_name(module), here())
         parent = self._modules.get(holder)

@@ -115,8 +115,7 @@ def _over_queries(trace: Trace) -> Op | None:
 
 def _is_over_queries(softmax: Op) -> bool:
     rank = len(softmax.output.shape)
-    given = softmax.options.get("dim", softmax.numbers[0] if softmax.numbers else None)
-    if rank < 2 or not isinstance(given, int) or given % rank != rank - 2:
+    if rank < 2 or softmax.dim is None or softmax.dim % rank != rank - 2:
         return False
     weights = softmax.output
     while len(weights.uses) == 1 and weights.uses[0].name in DROPOUTS:

@@ -16,11 +16,13 @@ from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.instruments.connectivity.train_modes import TrainModes
+from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.signals.grad_modes import GradSwitched
 from autograd_doctor.signals.modules import ModuleCall, TrainCall
 from tests.inventing import Invented, inventing
+from tests.watching import watching
 
 
 class Net(nn.Module):
@@ -322,3 +324,34 @@ def test_of_several_parts_in_another_mode_the_first_names_the_line():
         modes = run.find(TrainModes)
         assert modes.set_at(net.norm) != modes.set_at(net.drop)
         assert ran(run).mode_set_at == modes.set_at(net.norm) is not None
+
+
+def acts(policy: nn.Module, rows: int) -> torch.Tensor:
+    """A forward with a graph, at this one line."""
+    output: torch.Tensor = policy(torch.ones(rows, 4))
+    return output
+
+
+def test_a_policy_that_only_acts_is_looked_at_often_but_not_for_ever():
+    policy = nn.Linear(4, 2)
+    with watching(ModuleCalls) as run:
+        detail, _ = run.find(Detail), SGD(policy.parameters(), lr=0.1)
+        for _ in range(64):
+            acts(policy, 1)
+            assert detail.full
+        acts(policy, 1)
+        assert not detail.full
+        loss = acts(policy, 32).sum()
+        assert detail.full  # other sizes: this one may be learned from
+        loss.backward()
+        acts(policy, 1)
+        assert detail.full
+
+
+def test_forwards_whose_graphs_are_kept_are_all_looked_at():
+    policy = nn.Linear(4, 2)
+    with watching(ModuleCalls) as run:
+        SGD(policy.parameters(), lr=0.1)
+        kept = [acts(policy, 1) for _ in range(100)]
+        assert run.find(Detail).full
+        torch.stack(kept).sum().backward()

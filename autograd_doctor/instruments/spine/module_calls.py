@@ -6,7 +6,7 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, ClassVar
@@ -30,6 +30,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
+from autograd_doctor.reading.dropped_graphs import DroppedGraphs
 from autograd_doctor.reading.mode_dependence import (
     Versions,
     depends_on_mode,
@@ -47,7 +48,8 @@ from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.signal import Signal
 
 _PASSES_IN_A_STEP = 64
-"""Passes without gradients under the same conditions, of an evaluation or a rollout, to look at closely."""
+"""Passes under the same conditions, of an evaluation or a rollout, to look at closely: those without gradients, and
+those of which nobody keeps the graph."""
 _CALLS_IN_A_STEP = 8
 """Forwards with gradients at one place, of a recurrent cell or a policy, to hear of in a light step."""
 _HEARD = 8
@@ -59,6 +61,8 @@ _ALIKE = 4
 """Modules of a class that are called at one line to tell apart: a few models that are trained side by side."""
 _Kind = tuple[int, bool, Place | None]
 """Of forwards with gradients: the identity of the module, its mode, and the line that calls it."""
+_Pass = tuple[Hashable, ...]
+"""A kind of forward, and the sizes of what it is given."""
 _CHECKPOINT = torch.utils.checkpoint.__file__
 
 
@@ -185,6 +189,7 @@ class ModuleCalls(Instrument):
         self._repeated: Counter[_Kind] = Counter()
         self._told_nothing: dict[_Kind, int] = {}
         self._repeated_in = 0
+        self._dropped: DroppedGraphs[_Pass] = DroppedGraphs(_PASSES_IN_A_STEP)
         self._names: IdentityTable[str] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
@@ -236,7 +241,7 @@ class ModuleCalls(Instrument):
 
         What needs each of them asks for it (`RootBegan.again`).
         """
-        if self._detail.full or not call.grad_enabled:
+        if self._detail.full or not call.grad_enabled or (self._graphs and not self._only_acts(call, where)):
             return False
         kind = _kind(call, where)
         is_idle = self._told_nothing.get(kind, 0) >= _HEARD
@@ -247,6 +252,16 @@ class ModuleCalls(Instrument):
             self._repeated.clear()
         self._repeated[kind] += 1
         return self._repeated[kind] > (1 if is_idle else _CALLS_IN_A_STEP)
+
+    @property
+    def _graphs(self) -> DroppedGraphs[_Pass]:
+        """Those built in full since the last backward of this step."""
+        return self._dropped.within((self._course.steps, self._course.backwards))
+
+    def _only_acts(self, call: ModuleCall, where: Place | None) -> bool:
+        """Whether it is one more of many whose graphs were dropped."""
+        graphs = self._graphs
+        return bool(graphs) and graphs.are_dropped(_pass(call, where))
 
     def _heard(self, began: RootBegan) -> None:
         """In a light step, by all who listen."""
@@ -279,7 +294,8 @@ class ModuleCalls(Instrument):
         if not call.grad_enabled and self._switched_by_torch() and _in_reentrant_checkpoint():
             return None
         number = self._register.root(module)
-        most = None if call.grad_enabled else _PASSES_IN_A_STEP
+        only_acts = not call.grad_enabled or self._only_acts(call, where)
+        most = _PASSES_IN_A_STEP if only_acts else None
         called = self._one_of(module, number, where)
         self._detail.met(("forward", called, module.training, call.grad_enabled, where), most)
         began = RootBegan(call, number, where)
@@ -378,6 +394,8 @@ class ModuleCalls(Instrument):
         self._register.complete(root.module)
         if root.new:
             self._emit(root, bool(outputs))
+        if outputs:
+            self._graphs.built(_pass(root.call, root.conditions.where), outputs)
         if outputs and self.root_passed:
             inputs = _with_sizes(tensors_in([root.call.args, root.call.kwargs], EVERYTHING))
             self.root_passed.relay(RootPassed(root, outputs, inputs))
@@ -415,6 +433,11 @@ class ModuleCalls(Instrument):
 
 def _kind(call: ModuleCall, where: Place | None) -> _Kind:
     return id(call.module), call.module.training, where
+
+
+def _pass(call: ModuleCall, where: Place | None) -> _Pass:
+    sizes = (tensor.shape for tensor in _with_sizes(tensors_in((*call.args, *call.kwargs.values()))))
+    return *_kind(call, where), *sizes
 
 
 def _is_root(module: nn.Module) -> bool:

@@ -119,7 +119,7 @@ class GivenRows(Instrument):
         self._tape = tape
         self._uploads = uploads
         self._wholes = Numbers()
-        self._written: dict[int, Operation] = {}
+        self._written: dict[int, tuple[Place | None, str]] = {}
         self._written_in = -1
         self._filled: IdentityTable[None] = IdentityTable()
         self._lines: dict[_Line, _Given] = {}
@@ -152,7 +152,7 @@ class GivenRows(Instrument):
             self._written_in = self._course.steps
             self._written.clear()
         if op is not None and _changes(operation) and self._is_by_itself(target, op):
-            self._written.setdefault(self._wholes.number(whole), operation)
+            self._written.setdefault(self._wholes.number(whole), (operation.place, operation.name))
         elif self._lines:
             self._filled.put(whole, None)
 
@@ -218,9 +218,9 @@ class GivenRows(Instrument):
     def _first(self, line: _Line, began: RootBegan, tensor: torch.Tensor) -> _Given | None:
         """A line that gives a model what was written to in this step."""
         number = self._wholes.get(_whole(tensor))
-        operation = self._written.get(number) if number is not None else None
+        written = self._written.get(number) if number is not None else None
         is_now = self._written_in == self._course.steps
-        if operation is None or not is_now or not has_parameters(began.call.module):
+        if written is None or not is_now or not has_parameters(began.call.module):
             return None
         if is_remote(tensor):
             self.limited("data that lie on an accelerator are not compared with what the loop left of them")
@@ -228,7 +228,7 @@ class GivenRows(Instrument):
         if not self._lines:
             self.listen(self._operations.began, self._operation_began, attention=Attention.FULL)
         name = variable_name(_whole(tensor)) or variable_name(tensor)
-        given = self._lines[line] = _Given(operation.place, operation.name, name)
+        given = self._lines[line] = _Given(*written, name)
         return given
 
     def _visit(self, given: _Given, tensor: torch.Tensor) -> None:

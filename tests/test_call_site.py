@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import pytest
 
-from autograd_doctor.reading.call_site import given_arguments, keeps_result
+from autograd_doctor.reading.call_site import attribute_read, given_arguments, keeps_nothing, keeps_result
 from autograd_doctor.reading.places import stack
 
 
@@ -101,3 +102,87 @@ def test_results_that_a_program_goes_on_with(function: Callable[[], Any]) -> Non
 def test_results_that_a_program_leaves_lying(function: Callable[[], Any]) -> None:
     function()
     assert not KEPT.pop()
+
+
+class Row:
+    """Each of its indices and each reading of its attribute makes another one."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[CodeType, int]] = []
+
+    def __getitem__(self, index: object) -> Row:
+        return self._note()
+
+    def __setitem__(self, index: object, value: object) -> None:
+        self._note()
+
+    @property
+    def weight(self) -> Row:
+        return self._note()
+
+    def zero_(self) -> Row:
+        return self._note()
+
+    def _note(self) -> Row:
+        self.seen.append(stack()[1])
+        return self
+
+
+def zeroed(row: Row) -> Row:
+    return row[0].zero_()
+
+
+def put(row: Row) -> None:
+    row[0][1] = 2
+
+
+def named(row: Row) -> None:
+    kept = row[0]
+    kept.zero_()
+
+
+def named_on_the_way(row: Row) -> None:
+    (kept := row[0]).zero_()
+    print(kept)
+
+
+def dropped(row: Row) -> None:
+    row[0].zero_()
+
+
+def dropped_after_others(row: Row) -> None:
+    row[len([0, 1, *map(int, "12")])].weight.zero_()
+
+
+def put_into(row: Row) -> None:
+    row[0][1:2] = [3]
+
+
+def handed_on(row: Row) -> None:
+    print(row[0].zero_())
+
+
+@pytest.mark.parametrize(
+    ("statement", "kept"),
+    [
+        (dropped, False),
+        (dropped_after_others, False),
+        (put, False),
+        (put_into, False),
+        (named, True),
+        (named_on_the_way, True),
+        (zeroed, True),
+        (handed_on, True),
+    ],
+)
+def test_whether_a_statement_keeps_what_it_has_made(statement: Callable[[Row], None], kept: bool) -> None:
+    row = Row()
+    statement(row)
+    (code, made), *_, (_, changed) = row.seen
+    assert keeps_nothing(code, made, changed) is not kept
+
+
+def test_which_attribute_an_instruction_reads() -> None:
+    row = Row()
+    dropped_after_others(row)
+    assert [attribute_read(*place) for place in row.seen] == ["", "weight", ""]

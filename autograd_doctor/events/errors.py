@@ -51,6 +51,22 @@ class SavedTensorChanged(Event, frozen=True):
     relative_error: float | None = None
 
 
+class WriteLost(Event, frozen=True):
+    """An operation in place changed a copy that was made in the same statement, and that nothing held at its end.
+
+    copied_by: the operation that made the copy, or, where `attribute` says what was read, the last of those by which
+    that was computed. parameters: whose values were in the copy. elements: how many were written. Told for the first
+    few at each line.
+    """
+
+    location: Location | None
+    operation: str
+    copied_by: str
+    attribute: str
+    parameters: list[int]
+    elements: int
+
+
 class OperationFailed(Event, frozen=True):
     """An operation of torch raised: its operands as they reached it, with the variables and lines they came from."""
 

@@ -1,5 +1,5 @@
 """How a function of Python is being called: which of its arguments were written down, and which left to defaults; and
-whether anybody goes on with its result.
+whether anybody goes on with its result, or with what a statement makes on its way.
 
 Told by the instruction that calls it. Torch's own wrappers hand all arguments on, so that a function mode cannot tell.
 """
@@ -17,6 +17,8 @@ from types import CodeType, FrameType
 from autograd_doctor.reading.places import Place, is_own
 
 _LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")
+_PUTS = ("STORE_SUBSCR", "STORE_SLICE")
+_CACHE, _LOAD_ATTR = dis.opmap["CACHE"], dis.opmap["LOAD_ATTR"]
 _LOOKS_INTO = ("LOAD_ATTR", "LOAD_METHOD", "UNPACK_EX")
 
 
@@ -56,6 +58,39 @@ def keeps_result(places: Sequence[Place]) -> bool:
         if following is None or not following.opname.startswith("RETURN_"):
             return following is not None and _takes(code, following)
     return False
+
+
+@cache
+def keeps_nothing(code: CodeType, made: int, changed: int) -> bool:
+    """Whether a statement keeps neither what it has made at one offset nor what became of that at another.
+
+    At `changed` stands the call of an operation in place, or the assignment to an index.
+    """
+    start, end = _instruction_at(code, made), _instruction_at(code, changed)
+    here = [each for each in dis.get_instructions(code) if each.offset >= start]
+    between = [each for each in here if each.offset < end]
+    last, following, *_ = [*(each for each in here if each.offset >= end), None, None]
+    if last is None or any(_is_store(each) or each.opname == "POP_TOP" for each in between):
+        return False
+    return last.opname.startswith(_PUTS) or (following is not None and following.opname == "POP_TOP")
+
+
+def attribute_read(code: CodeType, offset: int) -> str:
+    """The attribute that an instruction reads; "" if it does something else."""
+    start = _instruction_at(code, offset)
+    return _attribute_at(code, start) if code.co_code[start] == _LOAD_ATTR else ""
+
+
+def _instruction_at(code: CodeType, offset: int) -> int:
+    """Where the instruction begins that runs: inside a call of Python, that of a frame points behind its caches."""
+    while code.co_code[offset] == _CACHE:
+        offset -= 2
+    return offset
+
+
+@cache
+def _attribute_at(code: CodeType, offset: int) -> str:
+    return next(str(each.argval) for each in dis.get_instructions(code) if each.offset == offset)
 
 
 def _takes(code: CodeType, first: dis.Instruction) -> bool:

@@ -1,0 +1,115 @@
+"""Writes to copies that are gone when their statement has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from autograd_doctor.events.errors import WriteLost
+from autograd_doctor.instruments.errors.lost_writes import LostWrites
+from tests.watching import Recorded, watching
+
+MASK = torch.tensor([True, False, True, True])
+
+
+def told(run: Recorded) -> list[tuple[str, str, int]]:
+    torch.ones(1) + 1  # the next operation, by which the copy must be gone
+    return [(event.operation, event.copied_by, event.elements) for event in run.of(WriteLost)]
+
+
+def index_twice(x: torch.Tensor) -> None:
+    x[MASK][0] = 1
+
+
+def write_by_method(x: torch.Tensor) -> None:
+    x[MASK].zero_()
+
+
+def write_by_operator(x: torch.Tensor) -> None:
+    x[MASK][:, 0] += 1
+
+
+def convert(x: torch.Tensor) -> None:
+    x.double().clamp_(0, 1)
+
+
+def initialise(x: torch.Tensor) -> None:
+    nn.init.ones_(x[[0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (index_twice, ("__setitem__", "__getitem__", 2)),
+        (write_by_method, ("zero_", "__getitem__", 6)),
+        (write_by_operator, ("__setitem__", "__getitem__", 3)),
+        (convert, ("clamp_", "double", 8)),
+        (initialise, ("fill_", "__getitem__", 4)),
+    ],
+)
+def test_a_write_to_a_copy(statement: Callable[[torch.Tensor], None], expected: tuple[str, str, int]) -> None:
+    x = torch.rand(4, 2)
+    with watching(LostWrites) as run:
+        statement(x)
+        assert told(run) == [expected]
+
+
+def write_to_rows(x: torch.Tensor) -> None:
+    x[MASK] = 1
+    x[1:3].zero_()
+    x[0][1] = 2
+    x[MASK] *= 2
+    x.float().add_(1)
+    x.reshape(-1)[0] = 1
+    x[~MASK & MASK].zero_()
+
+
+def go_on_with_it(x: torch.Tensor) -> torch.Tensor:
+    chosen = x[MASK]
+    chosen.zero_()
+    return chosen + x[MASK].neg_()
+
+
+def copy_of_nothing_that_is_left(x: torch.Tensor) -> None:
+    (x + 1)[MASK].zero_()
+
+
+def numbers_alone(x: torch.Tensor) -> None:
+    torch.empty_like(x).normal_()
+
+
+@pytest.mark.parametrize(
+    "statement", [write_to_rows, go_on_with_it, copy_of_nothing_that_is_left, numbers_alone], ids=lambda f: f.__name__
+)
+def test_a_write_to_something_else(statement: Callable[[torch.Tensor], object]) -> None:
+    x = torch.rand(4, 2)
+    with watching(LostWrites) as run:
+        statement(x)
+        assert told(run) == []
+
+
+def test_a_line_is_told_of_twice() -> None:
+    x = torch.rand(4, 2)
+    with watching(LostWrites) as run:
+        for _ in range(5):
+            write_by_method(x)
+        assert len(told(run)) == 2
+
+
+def test_a_write_inside_a_module_is_that_of_the_module() -> None:
+    x = torch.rand(4, 2)
+    with watching(LostWrites) as run:
+        nn.Sequential(nn.ReLU(inplace=True))(x[MASK])
+        assert told(run) == []
+
+
+def test_parameters_are_named() -> None:
+    layer = nn.Linear(2, 4)
+    with watching(LostWrites) as run:
+        torch.optim.SGD(layer.parameters(), lr=0.1)
+        layer.weight.data[MASK].zero_()
+        told(run)
+        assert [event.parameters for event in run.of(WriteLost)] == [[0]]

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from autograd_doctor.reading.call_site import attribute_read, given_arguments, keeps_nothing, keeps_result
+from autograd_doctor.reading.call_site import (
+    attribute_read,
+    given_arguments,
+    is_never_read,
+    keeps_nothing,
+    keeps_result,
+)
 from autograd_doctor.reading.places import stack
 
 
@@ -180,6 +186,50 @@ def test_whether_a_statement_keeps_what_it_has_made(statement: Callable[[Row], N
     statement(row)
     (code, made), *_, (_, changed) = row.seen
     assert keeps_nothing(code, made, changed) is not kept
+
+
+def changed_and_left(row: Row) -> None:
+    copy = row[0]
+    copy.zero_()
+
+
+def changed_by_index(row: Row) -> None:
+    copy = row[0]
+    copy[1] = 2
+
+
+def changed_and_read(row: Row) -> None:
+    copy = row[0]
+    copy.zero_()
+    print(copy)
+
+
+def changed_and_returned(row: Row) -> Row:
+    copy = row[0]
+    return copy.zero_()
+
+
+def changed_in_a_closure(row: Row) -> Callable[[], Row]:
+    copy = row[0]
+    copy.zero_()
+    return lambda: copy
+
+
+@pytest.mark.parametrize(
+    ("function", "read"),
+    [
+        (changed_and_left, False),
+        (changed_by_index, False),
+        (changed_and_read, True),
+        (changed_and_returned, True),
+        (changed_in_a_closure, True),
+    ],
+)
+def test_whether_a_variable_is_read(function: Callable[[Row], object], read: bool) -> None:
+    row = Row()
+    function(row)
+    (code, made), (_, changed) = row.seen[:2]
+    assert is_never_read(code, made, changed) is not read
 
 
 def test_which_attribute_an_instruction_reads() -> None:

@@ -52,14 +52,16 @@ class SavedTensorChanged(Event, frozen=True):
 
 
 class WriteLost(Event, frozen=True):
-    """An operation in place changed a copy that was made in the same statement, and that nothing held at its end.
+    """An operation in place changed a copy that nothing can have read: it was made in the same statement, and gone at
+    its end, or has a name that nothing else reads.
 
-    copied_by: the operation that made the copy, or, where `attribute` says what was read, the last of those by which
-    that was computed. parameters: whose values were in the copy. elements: how many were written. Told for the first
-    few at each line.
+    written_at: where, if the statement calls a function that writes to the copy. copied_by: the operation that made the
+    copy, or, where `attribute` says what was read, the last of those by which that was computed. parameters: whose
+    values were in the copy. elements: how many were written. Told for the first few at each line.
     """
 
     location: Location | None
+    written_at: Location | None
     operation: str
     copied_by: str
     attribute: str

@@ -61,18 +61,34 @@ def keeps_result(places: Sequence[Place]) -> bool:
 
 
 @cache
-def keeps_nothing(code: CodeType, made: int, changed: int) -> bool:
+def keeps_nothing(code: CodeType, made: int, changed: int, variable: object = None) -> bool:
     """Whether a statement keeps neither what it has made at one offset nor what became of that at another.
 
-    At `changed` stands the call of an operation in place, or the assignment to an index.
+    At `changed` stands the call of an operation in place, or the assignment to an index. variable: one that does not
+    count, as nothing reads it.
     """
     start, end = _instruction_at(code, made), _instruction_at(code, changed)
-    here = [each for each in dis.get_instructions(code) if each.offset >= start]
-    between = [each for each in here if each.offset < end]
-    last, following, *_ = [*(each for each in here if each.offset >= end), None, None]
-    if last is None or any(_is_store(each) or each.opname == "POP_TOP" for each in between):
+    here = [each for each in dis.get_instructions(code) if each.offset > start]
+    if any(_is_store(each) or each.opname == "POP_TOP" for each in here if each.offset < end):
         return False
-    return last.opname.startswith(_PUTS) or (following is not None and following.opname == "POP_TOP")
+    last, following, *_ = [*(each for each in here if each.offset >= end), None, None]
+    if last is None or following is None:
+        return False
+    is_dropped = following.opname == "POP_TOP" or (_is_store(following) and _names(following) == (variable,))
+    return last.opname.startswith(_PUTS) or is_dropped
+
+
+@cache
+def is_never_read(code: CodeType, made: int, changed: int) -> bool:
+    """Whether what is made at one offset gets the name of a local variable, which nothing reads but a statement that
+    changes it, at the other offset, and keeps nothing."""
+    behind = _instruction_at(code, made)
+    store = next((each for each in dis.get_instructions(code) if each.offset > behind), None)
+    if store is None or not store.opname.startswith("STORE_FAST"):
+        return False
+    name = _names(store)[0]
+    loads = [each.offset for each in dis.get_instructions(code) if name in _loaded(each)]
+    return len(loads) == 1 and loads[0] < changed and keeps_nothing(code, loads[0], changed, name)
 
 
 def attribute_read(code: CodeType, offset: int) -> str:
@@ -106,13 +122,14 @@ def _is_store(instruction: dis.Instruction) -> bool:
 
 def _reads(code: CodeType, store: dis.Instruction) -> bool:
     """Whether some other instruction reads what one puts under a name; functions within may, if they can."""
-    loads = {
-        name
-        for each in dis.get_instructions(code)
-        if each.opname.startswith(_LOADS)
-        for name in _names(each)[each.opname.startswith("STORE_") :]
-    }
+    loads = {name for each in dis.get_instructions(code) for name in _loaded(each)}
     return store.opname == "STORE_DEREF" or not loads.isdisjoint(_names(store))
+
+
+def _loaded(instruction: dis.Instruction) -> tuple[object, ...]:
+    """The names of the variables that it reads."""
+    is_load = instruction.opname.startswith(_LOADS)
+    return _names(instruction)[_is_store(instruction) :] if is_load else ()
 
 
 def _names(instruction: dis.Instruction) -> tuple[object, ...]:

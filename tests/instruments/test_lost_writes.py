@@ -36,6 +36,25 @@ def convert(x: torch.Tensor) -> None:
     x.double().clamp_(0, 1)
 
 
+def name_a_copy(x: torch.Tensor) -> None:
+    rows = x[MASK]
+    rows.sub_(1).div_(2)
+
+
+def name_and_assign(x: torch.Tensor) -> None:
+    rows = x[MASK]
+    rows -= 1
+
+
+def clear_(rows: torch.Tensor) -> None:
+    rows.abs().sum()
+    rows.zero_()
+
+
+def call_a_function(x: torch.Tensor) -> None:
+    clear_(x[MASK])
+
+
 def initialise(x: torch.Tensor) -> None:
     nn.init.ones_(x[[0, 1]])
 
@@ -46,6 +65,9 @@ def initialise(x: torch.Tensor) -> None:
         (index_twice, ("__setitem__", "__getitem__", 2)),
         (write_by_method, ("zero_", "__getitem__", 6)),
         (write_by_operator, ("__setitem__", "__getitem__", 3)),
+        (name_a_copy, ("div_", "__getitem__", 6)),
+        (name_and_assign, ("sub_", "__getitem__", 6)),
+        (call_a_function, ("zero_", "__getitem__", 6)),
         (convert, ("clamp_", "double", 8)),
         (initialise, ("fill_", "__getitem__", 4)),
     ],
@@ -73,6 +95,22 @@ def go_on_with_it(x: torch.Tensor) -> torch.Tensor:
     return chosen + x[MASK].neg_()
 
 
+def collect(kept: list[torch.Tensor], rows: torch.Tensor) -> None:
+    kept.append(rows.zero_())
+
+
+def hand_it_to_a_function(x: torch.Tensor) -> list[torch.Tensor]:
+    kept: list[torch.Tensor] = []
+    collect(kept, x[MASK])
+    return kept
+
+
+def read_it_by_its_name(x: torch.Tensor) -> float:
+    rows = x[MASK]
+    rows.zero_()
+    return float(rows.sum())
+
+
 def copy_of_nothing_that_is_left(x: torch.Tensor) -> None:
     (x + 1)[MASK].zero_()
 
@@ -81,14 +119,22 @@ def numbers_alone(x: torch.Tensor) -> None:
     torch.empty_like(x).normal_()
 
 
-@pytest.mark.parametrize(
-    "statement", [write_to_rows, go_on_with_it, copy_of_nothing_that_is_left, numbers_alone], ids=lambda f: f.__name__
+ELSEWHERE = (
+    write_to_rows,
+    go_on_with_it,
+    hand_it_to_a_function,
+    read_it_by_its_name,
+    copy_of_nothing_that_is_left,
+    numbers_alone,
 )
+
+
+@pytest.mark.parametrize("statement", ELSEWHERE, ids=lambda each: each.__name__)
 def test_a_write_to_something_else(statement: Callable[[torch.Tensor], object]) -> None:
     x = torch.rand(4, 2)
     with watching(LostWrites) as run:
-        statement(x)
-        assert told(run) == []
+        result = statement(x)
+        assert told(run) == [], result
 
 
 def test_a_line_is_told_of_twice() -> None:

@@ -1,7 +1,7 @@
-"""Operations in place whose target was copied in the same statement, and is gone when that has ended.
+"""Operations in place on a copy that the statement which has made it does not keep, or gives a name that nobody reads.
 
 Indexing by a mask, a list or a tensor copies; so does a conversion that has something to do, and an attribute that is
-computed whenever it is read, as a parametrized weight is. That nothing keeps the copy is told by the instructions.
+computed whenever it is read, as a parametrized weight is. That nothing reads the copy is told by the instructions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.asked_for import is_call_of_library
-from autograd_doctor.reading.call_site import attribute_read, keeps_nothing
+from autograd_doctor.reading.call_site import attribute_read, is_never_read, keeps_nothing
 from autograd_doctor.reading.operation_kinds import traits, writes
-from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.regions import indexed
 from autograd_doctor.reading.subclasses import dispatches, storage_address
 from autograd_doctor.signals import Signals
@@ -35,7 +35,7 @@ _COPIES = frozenset({
     "index_select", "int", "long", "masked_select", "reshape", "take", "to", "type", "type_as",
 })  # fmt: skip
 """What returns the values of a tensor, at times in memory of its own."""
-_NEWEST = 4
+_NEWEST = 8
 """Copies to remember: what else a statement makes comes between the copy and the write."""
 _TOLD = 2
 """Of a line."""
@@ -56,18 +56,24 @@ class _Copy(NamedTuple):
 
 
 class _Write(NamedTuple):
-    """An operation in place at a place, and the memory that it wrote to."""
+    """An operation in place, where it stands, and the memory that it wrote to.
+
+    lost_at: the statement that leaves nothing of it, which may call a function that writes. is_named: the copy has a
+    name, which nothing else reads.
+    """
 
     copy: _Copy
     operation: str
     place: Place
+    lost_at: Place
+    is_named: bool
     elements: int
-    storage: StorageWeakRef
+    memory: StorageWeakRef
 
 
 class LostWrites(Instrument):
     """Remembers the newest copies, and looks at each write to one of them when the next operation comes: the memory of
-    the copy must be gone, and that of which it was one still be there."""
+    the copy must be gone, unless it has a name, and that of which it was one still be there."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (WriteLost,)
 
@@ -119,25 +125,25 @@ class LostWrites(Instrument):
             return
         address = storage_address(target)
         copy = next((each for each in reversed(self._copies) if each.address == address), None)
-        if copy is None or copy.place[0] is not place[0] or not keeps_nothing(place[0], copy.place[1], place[1]):
+        if copy is None or self._module_calls.is_inside or is_call_of_library():
             return
-        if self._told[place] >= _TOLD or self._module_calls.is_inside or is_call_of_library():
-            return
+        lost_at, is_named = _lost_at(copy, place)
         written = indexed(target, operation.args[1]) if operation.name == "__setitem__" else target
-        if written.numel():
-            storage = StorageWeakRef(target.untyped_storage())
-            self._written = _Write(copy, operation.name, place, written.numel(), storage)
+        if lost_at is not None and self._told[lost_at] < _TOLD and written.numel():
+            memory = StorageWeakRef(target.untyped_storage())
+            self._written = _Write(copy, operation.name, place, lost_at, is_named, written.numel(), memory)
 
     def _settle(self, _: object = None) -> None:
         """Tell of a write that nobody can have seen anything of."""
         written, self._written = self._written, None
-        if written is None or not written.storage.expired() or not _is_there(written.copy):
+        if written is None or not _is_there(written.copy) or not (written.is_named or written.memory.expired()):
             return
-        self._told[written.place] += 1
+        self._told[written.lost_at] += 1
         self.emit(
             WriteLost(
                 step=self._course.steps,
-                location=locate(written.place),
+                location=locate(written.lost_at),
+                written_at=locate(written.place) if written.place != written.lost_at else None,
                 operation=written.operation,
                 copied_by=written.copy.operation,
                 attribute=written.copy.attribute,
@@ -149,6 +155,16 @@ class LostWrites(Instrument):
 
 def _has_memory(tensor: torch.Tensor) -> bool:
     return not dispatches(tensor) and storage_address(tensor) != 0
+
+
+def _lost_at(copy: _Copy, place: Place) -> tuple[Place | None, bool]:
+    """The statement under way that leaves nothing of a copy, where there is one; and whether the copy has a name."""
+    code, made = copy.place
+    offset = next((offset for running, offset in stack() if running is code), None)
+    if offset is not None and keeps_nothing(code, made, offset):
+        return (code, offset), False
+    is_named = code is place[0] and is_never_read(code, made, place[1])
+    return (place if is_named else None), is_named
 
 
 def _is_there(copy: _Copy) -> bool:

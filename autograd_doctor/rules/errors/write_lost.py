@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.errors import WriteLost
-from autograd_doctor.findings import Finding, Location
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -19,13 +19,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         first = events[0]
         copy, change = _copy(trace, first)
         yield RULE.finding(
-            f"`{first.operation}` writes {plural(first.elements, 'value')} to {copy}, and nothing keeps that: the "
-            "statement has no effect",
+            f"`{first.operation}` writes {plural(first.elements, 'value')} to {copy}, and nothing reads that "
+            "afterwards: the statement has no effect",
             subject=first.operation,
             location=first.location,
             help=change,
             evidence={"elements": first.elements, "copied_by": first.attribute or first.copied_by},
             parameters=first.parameters if len(first.parameters) == 1 else (),
+            related=(Related("writes to it", first.written_at),) if first.written_at else (),
             step_first=first.step + 1,
         )
 
@@ -158,17 +159,19 @@ RULE = Rule(
     severity="warning",
     title="an operation in place changes a copy that nothing keeps",
     observes="In steps that are looked at closely, and before the first: operations in place, functions of "
-    "`torch.nn.init` and assignments to an index, whose target was copied in the same statement. The instructions of "
-    "the statement show that neither the copy nor the result is kept, and the memory of the copy must be gone when "
-    "the next operation comes, while that of what was copied is still there.",
+    "`torch.nn.init`, functions of the program and assignments to an index, whose target was copied in the same "
+    "statement. The instructions of the statement show that neither the copy nor the result is kept, and the memory of "
+    "the copy must be gone when the next operation comes, while that of what was copied is still there. So too where "
+    "the copy is a local variable that nothing reads but the statement which changes it.",
     why="An index by a mask, a list or a tensor copies, so that `x[mask][0] = 1` changes a copy of `x`. So do `.to()`, "
     "`.float()`, `.reshape()` and the like where they have something to do, and a parametrized weight is computed "
     "whenever it is read. The new values are thrown away.",
     fix="Index once, in the assignment; put the result back where it belongs; set weights before they are "
     "parametrized, or by assignment.",
-    fine="Copies that get a name, are handed on, or are part of a larger expression; views, as slices and single "
-    "numbers give; conversions that have nothing to do and return the tensor itself; copies of what nobody uses any "
-    "more, as in a warm-up; new tensors that are only filled with random numbers; empty choices.",
+    fine="Copies that are read under their name, handed on, or part of a larger expression; views, as slices and "
+    "single numbers give; conversions that have nothing to do and return the tensor itself; copies of what nobody uses "
+    "any more, as in a warm-up; new tensors that are only filled with random numbers; empty choices. Variables of a "
+    "module count as read. Long work on data before any parameter is used is not looked at.",
     needs=(WriteLost,),
     examine=examine,
     bad=(bad, bad_two_indices, bad_computed_weight),

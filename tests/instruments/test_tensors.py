@@ -75,7 +75,16 @@ def test_an_alias_that_nobody_recorded_is_known_by_its_address():
         assert tensors.source(torch.ones(4)) is None
         leaf = torch.ones(4, requires_grad=True)
         put(tensors, leaf)
-        assert tensors.source(leaf * 1) is None, "a tensor with a graph stands for itself"
+        assert tensors.source(leaf * 1) is not tensors.source(leaf), "a tensor with a graph stands for itself"
+
+
+def test_what_was_made_unseen_is_connected_to_what_its_graph_says():
+    with inventing(Tensors) as run:
+        tensors, weight, other = run.find(Tensors), nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(3))
+        bit, unseen = tensors.parameter_bit(weight), torch.vmap(lambda row: row * 2)(weight)
+        made = tensors.derive(Provenance("sub", None, 0), [unseen, other.detach()])
+        assert (made.values, made.connected) == (bit, bit)
+        assert tensors.get(unseen) is None
 
 
 def test_parameters_are_their_own_source():

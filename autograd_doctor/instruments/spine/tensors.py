@@ -17,9 +17,10 @@ from torch import nn
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.parameters import Parameters
-from autograd_doctor.reading.numbers import identity
+from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.numbers import IdentityTable, identity
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import Provenance, Reference, address, has_graph, joined, next_order
+from autograd_doctor.reading.provenance import Provenance, Reference, address, has_graph, joined, leaf_of, next_order
 from autograd_doctor.reading.regions import Region
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import describe
@@ -65,6 +66,7 @@ class Tensors(Instrument):
         self._parameters = parameters
         self._made: dict[int, Provenance] = {}
         self._by_pointer: dict[int, int] = {}
+        self._unseen: IdentityTable[Provenance] = IdentityTable()
         self._forget = _forgetting(weakref.ref(self))
         """One for all references, so that the garbage collector has less to visit."""
         self.originals: list[Original] = []
@@ -161,8 +163,18 @@ class Tensors(Instrument):
         if made is not None and type(tensor) is torch.Tensor and self._parameters.get(tensor) is None:
             return made
         if has_graph(tensor):
-            return made
+            return made or self._told_by_graph(tensor)
         return self.parameter_bit(tensor) or made or self.sharing(address(tensor))
+
+    def _told_by_graph(self, tensor: torch.Tensor) -> Provenance:
+        """What was made unseen, as by a function transform or compiled code: its graph says what it is connected to."""
+        made = self._unseen.get(tensor)
+        if made is None:
+            made = Provenance("", None, -1)
+            leaves = (leaf for node in nodes_of([tensor]) if (leaf := leaf_of(node)) is not None)
+            self.derive(made, leaves)
+            self._unseen.put(tensor, made)
+        return made
 
     def derive(self, made: Provenance, inputs: Iterable[torch.Tensor]) -> Provenance:
         """Let everything that is known of the inputs flow into a new lineage."""

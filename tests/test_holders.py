@@ -124,6 +124,22 @@ def test_functions_keep_things_in_closures_and_defaults(program: str, wanted: st
     assert holder(program, wanted) == Holder(name, kind)
 
 
+ALIKE = """
+class Thing(Thing):
+    def __eq__(self, other): raise TypeError("as tensors of several values do")
+    __hash__ = object.__hash__
+def outer():
+    first, thing = Thing(), Thing()
+    return lambda: (first, thing)
+kept = outer()
+"""
+
+
+def test_variables_of_a_closure_are_told_apart_whatever_they_hold() -> None:
+    found = holder(ALIKE, "kept.__closure__[1].cell_contents")
+    assert found == Holder("thing in the closure of outer.<locals>.<lambda>()", "closure")
+
+
 METHOD = "def method(self): return Holders().search([self.kept[0]])\nfound = method({}([Thing()]))"
 
 

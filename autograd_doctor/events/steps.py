@@ -108,6 +108,7 @@ class BackwardRan(Event, frozen=True):
     divisor: by how much the means were divided of which the root is the sum, 0 where it is something else, or where
     gradients may have been scaled beside it.
     hooked: there was a hook on a root, or on a leaf, which may have given another gradient on.
+    nested_at: the line of a backward that ran within it, as a hook or a custom function may run it.
     """
 
     backward: int
@@ -142,6 +143,7 @@ class BackwardRan(Event, frozen=True):
     divisor: float = 0.0
     error: str = ""
     hooked: bool = False
+    nested_at: Location | None = None
 
 
 class GradientUse(Struct, frozen=True):

@@ -196,10 +196,10 @@ class _Held:
             kind = self.kind if self.kind not in ("", "tuple") else "default argument"
             name = f"{self._parameter(function)}{self.path} in the defaults of {function.__qualname__}()"
             return _Held(function, name, kind, self.limit)
-        cells = [cell for cell in function.__closure__ or () if cell is self.cell]
-        if self.thing is not function.__closure__ or not cells:
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        variable = next((name for name, cell in cells if cell is self.cell), None)
+        if self.thing is not function.__closure__ or variable is None:
             return None
-        variable = function.__code__.co_freevars[(function.__closure__ or ()).index(cells[0])]
         name = f"{variable}{self.path} in the closure of {function.__qualname__}()"
         return _Held(function, name, self.kind, self.limit)
 

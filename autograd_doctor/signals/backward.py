@@ -33,12 +33,14 @@ class BackwardCall:
 
 
 class Backward(Seam):
-    """`began`, then `ended`, also where the engine raised."""
+    """`began`, then `ended`, also where the engine raised. Of one that runs within another, as a hook may run it, only
+    `nested` is sent, when it begins."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
         self.began: Signal[BackwardCall] = Signal(guard, self)
         self.ended: Signal[BackwardCall] = Signal(guard, self)
+        self.nested: Signal[None] = Signal(guard, self)
 
     def patch(self, patches: Patches) -> None:
         engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
@@ -50,6 +52,8 @@ class Backward(Seam):
             if nap is not None and nap.passes(t_outputs):
                 return engine(t_outputs, *args, **kwargs)
             roots = [root for root in t_outputs if isinstance(root, torch.Tensor)]
+            if self.nested and _is_within_another():
+                self.nested.send(None)
             if not self.guard.idle or len(roots) != len(t_outputs) or _inside() or any(map(_is_of_transform, roots)):
                 return engine(t_outputs, *args, **kwargs)
             call = _call(roots, args, kwargs)
@@ -69,7 +73,11 @@ class Backward(Seam):
 
 def _inside() -> bool:
     """Whether a backward, or a transform of functions, is already under way in this thread."""
-    return torch._C._current_graph_task_id() != -1 or _functorch.peek_interpreter_stack() is not None
+    return _is_within_another() or _functorch.peek_interpreter_stack() is not None
+
+
+def _is_within_another() -> bool:
+    return torch._C._current_graph_task_id() != -1
 
 
 def _is_of_transform(root: torch.Tensor) -> bool:

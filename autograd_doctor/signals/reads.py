@@ -13,6 +13,7 @@ from inspect import getattr_static
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from autograd_doctor.reading.asked_for import is_in_torch_or_ours
 from autograd_doctor.reading.subclasses import is_plain
@@ -41,7 +42,8 @@ class Wait:
 class _Reads(Seam):
     """`read`, with the tensor, when the program gets hold of one of these attributes; a bare signal.
 
-    What torch itself reads is not signalled, nor what we do, who are told of most operations without a look. The patch
+    What torch itself reads is not signalled, nor what we do, who are told of most operations without a look; nor what
+    has no values yet. The patch
     costs every read a little, so that who listens should do so only while there is something to be watched.
     """
 
@@ -108,7 +110,7 @@ class _Attribute:
         self._read = read
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
-        if tensor is not None and not is_in_torch_or_ours(sys._getframe(1)):
+        if tensor is not None and not is_in_torch_or_ours(sys._getframe(1)) and not is_lazy(tensor):
             self._read.send(tensor)
         return self._original.__get__(tensor, kind)
 
@@ -135,7 +137,7 @@ class _Waiting(_Attribute):
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
         method = self._original.__get__(tensor, kind)
-        if tensor is None or is_in_torch_or_ours(sys._getframe(1)):
+        if tensor is None or is_in_torch_or_ours(sys._getframe(1)) or is_lazy(tensor):
             return method
         if self._name not in _ONLY_WAITING:
             self._read.send(tensor)

@@ -334,3 +334,16 @@ def test_a_hook_that_spoils_a_gradient_is_told_apart_from_the_node_behind_it(by_
         assert event.location is not None
         assert (event.location.line == divide.__code__.co_firstlineno) == by_hook
         assert bool(event.operands) != by_hook
+
+
+def test_a_backward_within_another_is_known_by_its_line():
+    a = weight()
+    with watching(BackwardRuns) as run:
+        SGD([a], lr=0.1)
+        loss = torch.zeros((), requires_grad=True)
+        loss.register_hook(torch.enable_grad()(lambda gradient: (a * 2).sum().backward()))
+        loss.backward()
+        (event,) = run.of(BackwardRan)
+        assert event.nested_at is not None
+        (a * 2).sum().backward()
+        assert ran(run).nested_at is None

@@ -82,6 +82,7 @@ class _Run:
     divisor: float
     hooked: bool
     inside_step: int | None
+    nested: Place | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -150,6 +151,7 @@ class BackwardRuns(Instrument):
         self.listen(signals.scalers.ended, self._scaled, attention=Attention.FULL)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
         self.listen(signals.backward.began, self._follow_gradients, last=True, attention=Attention.LIGHT)
+        self.listen(signals.backward.nested, self._nested_began, attention=Attention.LIGHT)
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
 
     # ------------------------------------------------------------------------------------------------------- before
@@ -190,6 +192,10 @@ class BackwardRuns(Instrument):
         divisor = 0.0 if hooked or is_weighed(call) else divisor_of(self._unscaled.get(root) or node_of(root))
         late = [number_of(root)] if is_late else []
         self._run = _Run(call, walk, locate(where), facts, late, made, gradients, divisor, hooked, inside_step)
+
+    def _nested_began(self, _: None) -> None:
+        if self._run is not None:
+            self._run.nested = self._run.nested or place()
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:
         """What the program calls a root: a line that names a variable does so every time, one that does not never."""
@@ -260,6 +266,7 @@ class BackwardRuns(Instrument):
                 contains=sorted(walk.contains),
                 divisor=run.divisor,
                 hooked=run.hooked,
+                nested_at=locate(run.nested),
                 error=error,
             ),
         )

@@ -24,7 +24,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.graph_walk import mark
-from autograd_doctor.reading.operation_kinds import Kind, traits
+from autograd_doctor.reading.operation_kinds import Kind, changes_input, traits, writes
 from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.places import place as user_place
 from autograd_doctor.reading.provenance import CutPoint, Provenance, address, cut_here, has_graph, next_order
@@ -317,6 +317,8 @@ class Lineage(Instrument):
             made.created_at, made.created_by, made.born = before.created_at, before.created_by, before.born
             made.alias_of = before.alias_of
             made.hidden_alias, made.looked_at = before.hidden_alias, before.looked_at
+        if changes_input(name) and not writes(name):
+            return
         if not target.is_inference():
             made.change(name, place, target)
         if made.hidden_alias:

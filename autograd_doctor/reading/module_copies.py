@@ -7,8 +7,10 @@ alone, and the program's own code in its forwards changes nothing that lies outs
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Iterator
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from functools import partial
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -30,13 +32,16 @@ PARTS = ("_parameters", "_buffers", "_modules")
 _TRAINING = ("torch.optim", "torch.amp")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _COPYING = ("__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
-_SHARED = (FunctionType, BuiltinFunctionType, ModuleType, type, torch.dtype, torch.device, torch.Size)
+_SHARED = (FunctionType, BuiltinFunctionType, ModuleType, type, torch.dtype, torch.device, torch.Size, weakref.ref)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), *_SHARED)
 _CONTAINERS = (list, tuple, set, frozenset, dict)
-_VALUES_OF = frozenset({"argparse", "collections", "datetime", "enum", "numpy", "pathlib", "types"})
+_VALUES_OF = frozenset(
+    {"argparse", "collections", "datetime", "enum", "inspect", "numpy", "pathlib", "types", "typing"}
+)
 """Libraries whose objects are values: a copy of one is another one, or the same where it cannot change."""
-_COPY_WELL = ("lightning", "pytorch_lightning")
-"""Those whose modules say what a copy of them is, and leave nothing but their trainer out."""
+_TORCHS_VALUES = ("torch.distributions.", "torch.utils.hooks")
+_STATELESS = type("_Stateless", (), {}).__basicsize__
+"""Bytes of an object of Python that has nothing but attributes."""
 
 
 def obstacle(module: nn.Module, most_state: int | None = None) -> str:
@@ -100,7 +105,9 @@ def _held(module: nn.Module) -> dict[str, Any]:
 
 
 def _functions_held(module: nn.Module) -> list[FunctionType]:
-    return [each for each in _held(module).values() if type(each) is FunctionType]
+    held = _held(module).values()
+    methods = [each.__func__ for each in held if type(each) is MethodType and type(each.__func__) is FunctionType]
+    return [*(each for each in held if type(each) is FunctionType), *methods]
 
 
 def _enclosed(function: FunctionType, registered: set[int]) -> dict[str, Any]:
@@ -140,12 +147,8 @@ def _is_torchs(kind: type) -> bool:
 
 def _copies_itself(kind: type) -> bool:
     """Whether a class of the program's says what a copy of it is."""
-    return any(is_a(vars(base).get(name), FunctionType) for base in kind.__mro__ if _is_own(base) for name in _COPYING)
-
-
-def _is_own(kind: type) -> bool:
-    library = kind.__module__.partition(".")[0]
-    return library not in ("torch", "builtins", *_COPY_WELL) and library not in _VALUES_OF
+    methods = [vars(base).get(name) for base in kind.__mro__ for name in _COPYING]
+    return any(type(each) is FunctionType and is_own(each.__code__.co_filename) for each in methods)
 
 
 def _odd_things(held: object, registered: set[int]) -> Iterator[str]:
@@ -158,10 +161,18 @@ def _odd_things(held: object, registered: set[int]) -> Iterator[str]:
         met.add(id(thing))
         if len(met) > _MOST_THINGS + len(registered):
             yield "very many things"
-        inside, odd = _inside(thing)
+        inside, odd = _inside_method(thing, registered) if is_a(thing, MethodType) else _inside(thing)
         if odd:
             yield odd
         waiting += inside
+
+
+def _inside_method(method: Any, registered: set[int]) -> tuple[list[Any], str]:
+    """Of one that is bound to a part of the module, a copy is bound to the copy of that part."""
+    function = method.__func__
+    if type(function) is FunctionType and _enclosed(function, registered):
+        return [], f"`{function.__name__}`, which goes back to the module"
+    return [method.__self__], ""
 
 
 def _inside(thing: Any) -> tuple[list[Any], str]:
@@ -173,12 +184,20 @@ def _inside(thing: Any) -> tuple[list[Any], str]:
         return [], "" if kind in (torch.Tensor, nn.Parameter) and is_leaf(thing) else "a tensor with a graph"
     if is_a(thing, dict):
         return list(dict.values(thing)), ""
-    if kind in _CONTAINERS:
-        return list(thing), ""
+    if kind is partial:
+        return [thing.func, *thing.args, *thing.keywords.values()], ""
+    if kind in _CONTAINERS or (is_a(thing, tuple) and "_fields" in vars(kind)):
+        return list(tuple.__iter__(thing) if is_a(thing, tuple) else thing), ""
     if kind.__module__.partition(".")[0] in _VALUES_OF:
         return list(attributes(thing).values()), ""
-    is_odd = _copies_itself(kind) or not attributes(thing) or _is_torchs(kind)
+    is_empty = not attributes(thing) and not _has_only_attributes(kind)
+    is_odd = is_empty or _copies_itself(kind) or (_is_torchs(kind) and not kind.__module__.startswith(_TORCHS_VALUES))
     return list(attributes(thing).values()), f"a `{kind.__name__}`" if is_odd else ""
+
+
+def _has_only_attributes(kind: type) -> bool:
+    """Whether an object of this class has no room for anything else, as one of Python has not."""
+    return kind.__basicsize__ == _STATELESS and kind.__dictoffset__ != 0
 
 
 def _forward_methods(kind: type) -> Iterator[FunctionType]:

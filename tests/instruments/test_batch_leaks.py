@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from types import MethodType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -296,6 +298,37 @@ def test_what_is_not_judged_says_why(module: nn.Module, reason: str) -> None:
     assert reason in event.reason
     (limit,) = recorded.of(InstrumentLimited)
     assert reason in limit.reason
+
+
+class Processor:
+    """It has no state."""
+
+
+class Space(NamedTuple):
+    size: int
+
+
+def doubled(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+    return 2 * nn.functional.linear(x, layer.weight, layer.bias)
+
+
+def test_what_copying_leaves_alone_may_be_held() -> None:
+    net = Odd(torch.tanh, processor=Processor(), space=Space(3), gradients=partial(torch.clamp, min=0.0))
+    net.prior = torch.distributions.Normal(torch.zeros(4), torch.ones(4))  # type: ignore[assignment]
+    net.handle = net.layer.register_forward_hook(lambda *_: None)  # type: ignore[assignment]
+    net.handle.remove()  # type: ignore[union-attr, operator]
+    net.layer.forward = MethodType(doubled, net.layer)  # type: ignore[method-assign]
+    event, recorded = judged(net)
+    assert (event.verdict, event.reason) == ("independent", "")
+    assert not recorded.of(InstrumentLimited)
+
+
+def test_a_method_that_encloses_the_module_is_not_called_again() -> None:
+    net = Odd(torch.tanh)
+    net.again = MethodType(lambda own, x: net.layer(x), net)  # type: ignore[assignment]
+    event, _ = judged(net)
+    assert event.verdict == "not judged"
+    assert "goes back to the module" in event.reason
 
 
 def test_modules_in_a_list_that_are_registered_as_well_are_copied_with_it() -> None:

@@ -11,7 +11,7 @@ from traces import at, backward, built, examined, seen
 from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.losses import LossComputed, LossOperand, PairsChose, PairsReduced, Shaping, SoftmaxOfOne
+from autograd_doctor.events.losses import LossComputed, LossOperand, PairsMeant, PairsReduced, Shaping, SoftmaxOfOne
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.steps import Zeroing
 from autograd_doctor.findings import Finding
@@ -476,7 +476,7 @@ def test_pairs_in_a_metric() -> None:
     assert (line_of(found), found.severity) == (9, "warning")
     assert "`==` compares `out` of shape (8, 1)" in found.message
     assert examined(broadcast_comparison.RULE, WHO, pairs("mse_loss", backward=None), pairs("mse_loss")) == []
-    chose = PairsChose(location=pairs("__eq__").location)
+    chose = PairsMeant(location=pairs("__eq__").location)
     assert examined(broadcast_comparison.RULE, WHO, pairs("__eq__", backward=None), chose) == []
 
 

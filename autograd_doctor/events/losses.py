@@ -157,8 +157,9 @@ class PairsReduced(Event, frozen=True):
     of_parameters: bool = False
 
 
-class PairsChose(Event, frozen=True):
-    """What came of a comparison of all pairs, at this line, was put beside as many other values, to choose some."""
+class PairsMeant(Event, frozen=True):
+    """The pairs that were compared at this line are meant: what came of it was put beside as many other values, to
+    choose some, or the pairs of one of the two with itself were taken as well, as in a distance between samples."""
 
     location: Location | None
 

@@ -533,7 +533,8 @@ class PaddedTargetsSeen(Event, frozen=True):
 
     filled_with: what these hold there. padded: how many of their targets count, of all that do (`counted`). target:
     the class that all of these are; None if they differ, or if most are ignored, weighed with zero or not reduced.
-    called_at: of the root.
+    positions: of each sequence, with those that are filled up. is_end: each is followed by `target`, at least once, and
+    nothing else marks its end. called_at: of the root.
     """
 
     module: int
@@ -545,6 +546,8 @@ class PaddedTargetsSeen(Event, frozen=True):
     counted: int
     location: Location | None
     called_at: Location | None
+    positions: int = 0
+    is_end: bool = False
 
 
 class PaddingRead(Event, frozen=True):

@@ -12,11 +12,15 @@ _MOST_ELEMENTS = 2**20
 
 
 class Padding(NamedTuple):
-    """Which positions of a batch are filled up. mask: two axes, one of them `time`; value: what is held there."""
+    """Which positions of a batch are filled up. mask: two axes, one of them `time`; value: what is held there.
+
+    open: the sequences are whole numbers and end in different ones, so that nothing but the filling marks their end.
+    """
 
     mask: torch.Tensor
     value: float
     time: int
+    open: bool
 
 
 def padding_of(tensor: torch.Tensor) -> Padding | None:
@@ -38,7 +42,7 @@ def padding_of(tensor: torch.Tensor) -> Padding | None:
         return None
     for dim, (mask, value) in enumerate(zip(candidates, values, strict=True)):
         if _is_at_the_ends(mask, dim):
-            return Padding(mask, value, dim)
+            return Padding(mask, value, dim, open=tensor.dim() == 2 and _last(near, mask, dim).unique().numel() > 1)
     return None
 
 
@@ -52,8 +56,29 @@ def _is_at_the_ends(filled: torch.Tensor, dim: int) -> bool:
     return not bool(ended.any())
 
 
-def padded_targets(padding: Padding, target: torch.Tensor) -> torch.Tensor | None:
-    """The targets of positions that are filled up; None where they cannot belong to these sequences.
+def _last(values: torch.Tensor, filled: torch.Tensor, dim: int) -> torch.Tensor:
+    """Of each sequence, the value at its last position that is not filled up."""
+    return values.gather(dim, (~filled).sum(dim, keepdim=True) - 1)
+
+
+class PaddedRows(NamedTuple):
+    """Targets of the positions of sequences, beside which of these are filled up."""
+
+    padding: Padding
+    mask: torch.Tensor
+    targets: torch.Tensor
+
+    @property
+    def padded(self) -> torch.Tensor:
+        return self.targets[self.mask]
+
+    def all_end_with(self, value: int) -> bool:
+        """Whether each sequence is to be followed by this, which alone marks its end."""
+        return self.padding.open and bool((_last(self.targets, self.mask, self.padding.time) == value).all())
+
+
+def padded_targets(padding: Padding, target: torch.Tensor) -> PaddedRows | None:
+    """The targets of these sequences; None where they cannot belong to them.
 
     target: one for each position, in as many axes or in one, or for all positions but the first or the last.
     """
@@ -64,4 +89,6 @@ def padded_targets(padding: Padding, target: torch.Tensor) -> torch.Tensor | Non
         for shape, each in shapes.items()
         if target.shape == shape or (target.dim() == 1 and target.numel() == each.numel())
     ]
-    return at_home(target).reshape(fitting[0].shape)[fitting[0]] if len(fitting) == 1 else None
+    if len(fitting) != 1:
+        return None
+    return PaddedRows(padding, fitting[0], at_home(target).reshape(fitting[0].shape))

@@ -88,4 +88,22 @@ def test_features_do_not_say_what_ends_them() -> None:
     features = torch.tensor([[1.0, 2.0, 3.0], [4.0, 0.0, 0.0]])[..., None]
     padding = padding_of(features)
     assert padding is not None
-    assert not padding.open
+    rows = padded_targets(padding, torch.tensor([[1, 2, 3], [1, 0, 0]]))
+    assert rows is not None
+    assert not rows.all_end_with(0)
+
+
+@pytest.mark.parametrize(
+    ("longest", "targets", "is_end"),
+    [([5, 6, 7, 1], None, True), ([5, 6, 7, 8], None, False), ([5, 6, 7, 1], [[0, 2, 0, 1], [0, 1, 1, 1]], False)],
+    ids=["all", "the longest does not", "other targets"],
+)
+def test_the_filling_may_be_what_ends_sequences_that_are_given_back(
+    longest: list[int], targets: list[list[int]] | None, is_end: bool
+) -> None:
+    tokens = torch.tensor([longest, [3, 1, 1, 1]])
+    padding = padding_of(tokens)
+    assert padding is not None
+    rows = padded_targets(padding, torch.tensor(targets) if targets else tokens)
+    assert rows is not None
+    assert rows.all_end_with(1) is is_end

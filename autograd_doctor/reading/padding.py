@@ -14,13 +14,13 @@ _MOST_ELEMENTS = 2**20
 class Padding(NamedTuple):
     """Which positions of a batch are filled up. mask: two axes, one of them `time`; value: what is held there.
 
-    open: the sequences are whole numbers and end in different ones, so that nothing but the filling marks their end.
+    ends: of sequences of whole numbers, the last ones before the filling.
     """
 
     mask: torch.Tensor
     value: float
     time: int
-    open: bool
+    ends: torch.Tensor | None
 
 
 def padding_of(tensor: torch.Tensor) -> Padding | None:
@@ -42,7 +42,7 @@ def padding_of(tensor: torch.Tensor) -> Padding | None:
         return None
     for dim, (mask, value) in enumerate(zip(candidates, values, strict=True)):
         if _is_at_the_ends(mask, dim):
-            return Padding(mask, value, dim, open=tensor.dim() == 2 and _last(near, mask, dim).unique().numel() > 1)
+            return Padding(mask, value, dim, _last(near, mask, dim) if tensor.dim() == 2 else None)
     return None
 
 
@@ -73,8 +73,15 @@ class PaddedRows(NamedTuple):
         return self.targets[self.mask]
 
     def all_end_with(self, value: int) -> bool:
-        """Whether each sequence is to be followed by this, which alone marks its end."""
-        return self.padding.open and bool((_last(self.targets, self.mask, self.padding.time) == value).all())
+        """Whether each sequence is to be followed by this, once at least, and nothing before marks its end.
+
+        targets: what comes next, or the sequences themselves.
+        """
+        ends, time = self.padding.ends, self.padding.time
+        if ends is None or ends.unique().numel() == 1:
+            return False
+        last = _last(self.targets, self.mask, time)
+        return bool((last == value).all()) or (torch.equal(last, ends) and bool(self.mask.any(time).all()))
 
 
 def padded_targets(padding: Padding, target: torch.Tensor) -> PaddedRows | None:

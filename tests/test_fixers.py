@@ -361,8 +361,14 @@ def test_of_a_tuple_that_is_kept_the_part_with_a_graph_is_detached(tmp_path: Pat
 
 
 def test_a_sum_is_detached_whole_where_the_total_is_weighted(tmp_path: Path) -> None:
-    (text,) = candidates_for("AD302", "mean = «0.9 * mean + 0.1 * loss»\n", tmp_path)
+    text, _ = candidates_for("AD302", "mean = «0.9 * mean + 0.1 * loss»\n", tmp_path)
     assert text == "mean = (0.9 * mean + 0.1 * loss).detach()\n"
+
+
+def test_what_is_added_may_be_a_number_at_times(tmp_path: Path) -> None:
+    first, last = candidates_for("AD302", "extra = f(x) if x else 0.0\n«total += extra»\n", tmp_path)
+    assert first.endswith("total += extra.detach()\n")
+    assert last.endswith("total += float(extra)\n")
 
 
 def test_an_argument_goes_with_its_line_and_comments_of_others_stay(tmp_path: Path) -> None:

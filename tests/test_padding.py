@@ -47,10 +47,10 @@ def test_targets_are_those_of_the_positions() -> None:
     padding = padding_of(torch.tensor([[1, 2, 3, 0, 0], [4, 5, 0, 0, 0]]))
     assert padding is not None
     target = torch.arange(10).reshape(2, 5)
-    assert padded_targets(padding, target).tolist() == [3, 4, 7, 8, 9]  # type: ignore[union-attr]
-    assert padded_targets(padding, target.flatten()).tolist() == [3, 4, 7, 8, 9]  # type: ignore[union-attr]
+    assert padded_targets(padding, target).padded.tolist() == [3, 4, 7, 8, 9]  # type: ignore[union-attr]
+    assert padded_targets(padding, target.flatten()).padded.tolist() == [3, 4, 7, 8, 9]  # type: ignore[union-attr]
     shorter = torch.arange(8).reshape(2, 4)
-    assert padded_targets(padding, shorter).tolist() == [3, 6, 7]  # type: ignore[union-attr]
+    assert padded_targets(padding, shorter).padded.tolist() == [3, 6, 7]  # type: ignore[union-attr]
     assert padded_targets(padding, torch.arange(7)) is None
     assert padded_targets(padding, target.t()) is None
 
@@ -59,4 +59,51 @@ def test_targets_that_may_belong_in_two_ways_are_left() -> None:
     padding = padding_of(torch.tensor([[1, 2, 0], [4, 0, 0], [5, 6, 7]]))
     assert padding is not None
     assert padded_targets(padding, torch.arange(6)) is None
-    assert padded_targets(padding, torch.arange(6).reshape(3, 2)).tolist() == [3]  # type: ignore[union-attr]
+    assert padded_targets(padding, torch.arange(6).reshape(3, 2)).padded.tolist() == [3]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "is_end"),
+    [
+        ([[3, 4, 5, 1, 1, 1], [6, 1, 1, 1, 1, 1], [3, 5, 6, 7, 1, 1]], True),
+        ([[3, 4, 5, 1, 1, 1], [6, 1, 1, 1, 1, 1], [3, 5, 6, 7, 2, 1]], True),
+        ([[3, 4, 5, 1, 1, 1], [6, 1, 1, 1, 1, 1], [3, 5, 6, 7, 4, 2]], False),
+        ([[3, 4, 2, 1, 1, 1], [2, 1, 1, 1, 1, 1], [3, 5, 6, 2, 1, 1]], False),
+    ],
+    ids=["all", "the last target", "the longest does not", "a token before it does"],
+)
+@pytest.mark.parametrize("time_first", [False, True])
+def test_the_filling_may_be_what_ends_each_sequence(tokens: list[list[int]], is_end: bool, time_first: bool) -> None:
+    batch = torch.tensor(tokens)
+    inputs, targets = batch[:, :-1], batch[:, 1:]
+    padding = padding_of(inputs.t() if time_first else inputs)
+    assert padding is not None
+    rows = padded_targets(padding, targets.t() if time_first else targets)
+    assert rows is not None
+    assert rows.all_end_with(1) is is_end
+    assert not rows.all_end_with(2)
+
+
+def test_features_do_not_say_what_ends_them() -> None:
+    features = torch.tensor([[1.0, 2.0, 3.0], [4.0, 0.0, 0.0]])[..., None]
+    padding = padding_of(features)
+    assert padding is not None
+    rows = padded_targets(padding, torch.tensor([[1, 2, 3], [1, 0, 0]]))
+    assert rows is not None
+    assert not rows.all_end_with(0)
+
+
+@pytest.mark.parametrize(
+    ("longest", "targets", "is_end"),
+    [([5, 6, 7, 1], None, True), ([5, 6, 7, 8], None, False), ([5, 6, 7, 1], [[0, 2, 0, 1], [0, 1, 1, 1]], False)],
+    ids=["all", "the longest does not", "other targets"],
+)
+def test_the_filling_may_be_what_ends_sequences_that_are_given_back(
+    longest: list[int], targets: list[list[int]] | None, is_end: bool
+) -> None:
+    tokens = torch.tensor([longest, [3, 1, 1, 1]])
+    padding = padding_of(tokens)
+    assert padding is not None
+    rows = padded_targets(padding, torch.tensor(targets) if targets else tokens)
+    assert rows is not None
+    assert rows.all_end_with(1) is is_end

@@ -920,6 +920,13 @@ def test_moving_statistics_of_a_frozen_norm_are_a_warning() -> None:
     assert (line(finding), finding.severity, finding.subject) == (18, "warning", "bn")
 
 
+def test_frozen_norms_with_nothing_to_keep_are_asked_about() -> None:
+    new = moving(new_norms=["bn"])
+    (finding,) = examined(frozen_statistics_move.RULE, *norm(frozen=True), new, steps(4, {1: 1.0}))
+    assert (finding.severity, finding.confidence) == ("info", "low")
+    assert "nothing was learned or loaded before" in finding.notes[0]
+
+
 def test_norm_that_learns_and_teacher_without_gradients_are_silent() -> None:
     rule = frozen_statistics_move.RULE
     assert examined(rule, *norm(frozen=False), moving(), steps(4, {0: 1.0, 1: 1.0})) == []

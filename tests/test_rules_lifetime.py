@@ -101,18 +101,26 @@ def test_losses_kept_after_backward_are_a_warning_that_speaks_of_nodes() -> None
 
 
 def test_losses_kept_without_backward_are_an_error_that_counts_bytes_and_looks_ahead() -> None:
-    kept = growing(freed=False, graph_bytes=lambda step: 1024 * step)
+    kept = growing(freed=False, graph_bytes=lambda step: 2**17 * step)
     (finding,) = findings(AD301, *censuses(*kept, epoch=500))
     assert finding.severity == "error"
-    assert "10.0 KiB of saved activations, 1.0 KiB more per step" in finding.message
-    assert finding.notes == ("an epoch of 500 steps would add 500 KiB",)
-    assert finding.evidence["graph_bytes_per_step"] == 1024
+    assert "1.2 MiB of saved activations, 128 KiB more per step" in finding.message
+    assert finding.notes == ("an epoch of 500 steps would add 62.5 MiB",)
+    assert finding.evidence["graph_bytes_per_step"] == 2**17
 
 
 def test_activations_that_survive_a_backward_are_an_error_too() -> None:
-    (finding,) = findings(AD301, *censuses(*growing(graph_bytes=lambda step: 64 * step)))
+    (finding,) = findings(AD301, *censuses(*growing(graph_bytes=lambda step: 2**16 * step)))
     assert finding.severity == "error"
     assert "although backward freed" in finding.message
+
+
+@pytest.mark.parametrize("epoch", [None, 500, 10_000_000])
+def test_graphs_of_a_few_bytes_do_no_harm_but_in_an_epoch_that_is_very_long(epoch: int | None) -> None:
+    for rule, kept in ((AD301, growing), (AD302, total)):
+        (finding,) = findings(rule, *censuses(*kept(graph_bytes=lambda step: 770 * step), epoch=epoch))
+        assert finding.severity == ("error" if epoch == 10_000_000 else "warning")
+        assert epoch or finding.notes == ("100,000 steps would add 73.4 MiB",)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +195,7 @@ def test_running_total_is_found_by_its_chain() -> None:
 
 
 def test_running_total_that_keeps_activations_is_an_error() -> None:
-    (finding,) = findings(AD302, *censuses(*total(graph_bytes=lambda step: 256 * step, freed=False)))
+    (finding,) = findings(AD302, *censuses(*total(graph_bytes=lambda step: 2**17 * step, freed=False)))
     assert finding.severity == "error"
 
 

@@ -11,7 +11,15 @@ from traces import at, backward, built, examined, seen
 from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.losses import LossComputed, LossOperand, PairsChose, PairsReduced, Shaping, SoftmaxOfOne
+from autograd_doctor.events.losses import (
+    LossComputed,
+    LossOperand,
+    PaddedTargetsSeen,
+    PairsMeant,
+    PairsReduced,
+    Shaping,
+    SoftmaxOfOne,
+)
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.steps import Zeroing
 from autograd_doctor.findings import Finding
@@ -25,6 +33,7 @@ from autograd_doctor.rules.losses import (
     loss_arguments_swapped,
     loss_without_bound,
     output_range_excludes_target,
+    padding_counted,
     probabilities_as_log_probabilities,
     softmax_over_batch,
     softmax_over_singleton,
@@ -476,7 +485,7 @@ def test_pairs_in_a_metric() -> None:
     assert (line_of(found), found.severity) == (9, "warning")
     assert "`==` compares `out` of shape (8, 1)" in found.message
     assert examined(broadcast_comparison.RULE, WHO, pairs("mse_loss", backward=None), pairs("mse_loss")) == []
-    chose = PairsChose(location=pairs("__eq__").location)
+    chose = PairsMeant(location=pairs("__eq__").location)
     assert examined(broadcast_comparison.RULE, WHO, pairs("__eq__", backward=None), chose) == []
 
 
@@ -498,3 +507,21 @@ LATE = [math.exp(-step / 20) for step in range(60)]
 )
 def test_a_loss_that_runs_away_below_zero(losses: list[float], told: bool) -> None:
     assert loss_without_bound._runs_away(list(enumerate(losses)), loss_without_bound.RULE.defaults) == told
+
+
+# ------------------------------------------------------------------------------------------- AD622 padding-counted
+
+
+@pytest.mark.parametrize(
+    ("lengths", "is_end", "severity"),
+    [((9, 9, 9), True, "info"), ((9, 7, 9), True, "warning"), ((9, 9, 9), False, "warning")],
+    ids=["all positions may be filled", "batches of their own lengths", "another end"],
+)
+def test_padding_that_ends_sequences_of_one_length_is_asked_about(
+    lengths: tuple[int, ...], is_end: bool, severity: str
+) -> None:
+    facts = {"module": 0, "operation": "cross_entropy", "name": "targets", "filled_with": 0, "target": 0}
+    more = {"padded": 20, "counted": 80, "location": at(12), "called_at": at(11), "is_end": is_end}
+    events = [PaddedTargetsSeen(step=step, positions=length, **facts, **more) for step, length in enumerate(lengths)]
+    (finding,) = examined(padding_counted.RULE, *events)
+    assert (finding.severity, bool(finding.notes)) == (severity, severity == "info")

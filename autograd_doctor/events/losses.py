@@ -157,8 +157,9 @@ class PairsReduced(Event, frozen=True):
     of_parameters: bool = False
 
 
-class PairsChose(Event, frozen=True):
-    """What came of a comparison of all pairs, at this line, was put beside as many other values, to choose some."""
+class PairsMeant(Event, frozen=True):
+    """The pairs that were compared at this line are meant: what came of it was put beside as many other values, to
+    choose some, or the pairs of one of the two with itself were taken as well, as in a distance between samples."""
 
     location: Location | None
 
@@ -532,7 +533,8 @@ class PaddedTargetsSeen(Event, frozen=True):
 
     filled_with: what these hold there. padded: how many of their targets count, of all that do (`counted`). target:
     the class that all of these are; None if they differ, or if most are ignored, weighed with zero or not reduced.
-    called_at: of the root.
+    positions: of each sequence, with those that are filled up. is_end: each is followed by `target`, at least once, and
+    nothing else marks its end. called_at: of the root.
     """
 
     module: int
@@ -544,6 +546,8 @@ class PaddedTargetsSeen(Event, frozen=True):
     counted: int
     location: Location | None
     called_at: Location | None
+    positions: int = 0
+    is_end: bool = False
 
 
 class PaddingRead(Event, frozen=True):

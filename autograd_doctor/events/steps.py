@@ -15,10 +15,10 @@ class ForwardRan(Event, frozen=True):
     """A root module (one not called by another) ran forward, for the first time in this step under these conditions.
 
     `training` is the root's own flag; `in_eval` and `in_train` name the mode-dependent sub-modules that ran in each
-    mode (dropout with p=0 and batch-norm without running statistics left out). `statistics_moved` names the
-    batch-norms whose running statistics the call changed, `rewritten_norms` those of them that are frozen and have had
-    other weights at such a call, `new_norms` those that are frozen at a scale of one and a shift of zero, were met with
-    the statistics that they are built with, and were given what learns. `unreached` counts those in train mode that a
+    mode (dropout with p=0 and batch-norm without running statistics left out). `statistics_moved` names the batch-norms
+    whose running statistics the call changed, `rewritten_norms` those of them that are frozen and have had other
+    weights at such a call, `new_norms` those that are frozen at a scale of one and a shift of zero, were met with the
+    statistics that they are built with, and had nothing loaded into them. `unreached` counts those in train mode that a
     root in eval mode does not register, and whose own mode no line has ever set. `builds_graph` is true if its output
     has a graph. `undone_parameters` are those written that hold, bit for bit, what an earlier call had left in them,
     although an optimizer step lies between.

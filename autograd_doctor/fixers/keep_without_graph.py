@@ -12,17 +12,26 @@ from autograd_doctor.fixing.source_tree import Source, Statement, operand
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
-    """`detach()`, not `item()`: what reads it later finds a tensor as before, of whatever shape."""
+    """`detach()`, not `item()`: what reads it later finds a tensor as before, of whatever shape.
+
+    What is added may be a plain number in other steps, which has no `detach()`: then `float()` takes both.
+    """
     here = case.here()
     statement = here.statement(case.finding.location) if here is not None else None
     if here is not None and statement is not None:
-        found = _added(case, here, statement) if case.finding.code == "AD302" else _stored(case, here, statement)
+        adds = case.finding.code == "AD302"
+        found = list(_added(case, here, statement) if adds else _stored(case, here, statement))
         for expression in found:
-            code = f"{operand(here.code(expression))}.detach()"
-            description = f"keep `{code}` instead of `{here.code(expression)}`"
-            yield case.candidate(description, Editing(here).replace(expression, code), keeps=True)
+            yield _kept(case, here, expression, f"{operand(here.code(expression))}.detach()")
+        for expression in found[:1] if adds else ():
+            yield _kept(case, here, expression, f"float({here.code(expression)})")
     if case.finding.code == "AD301":
         yield from _handed_on(case)
+
+
+def _kept(case: Case, source: Source, expression: cst.BaseExpression, code: str) -> Candidate:
+    description = f"keep `{code}` instead of `{source.code(expression)}`"
+    return case.candidate(description, Editing(source).replace(expression, code), keeps=True)
 
 
 def _stored(case: Case, source: Source, statement: Statement) -> Iterator[cst.BaseExpression]:

@@ -12,11 +12,15 @@ _MOST_ELEMENTS = 2**20
 
 
 class Padding(NamedTuple):
-    """Which positions of a batch are filled up. mask: two axes, one of them `time`; value: what is held there."""
+    """Which positions of a batch are filled up. mask: two axes, one of them `time`; value: what is held there.
+
+    ends: of sequences of whole numbers, the last ones before the filling.
+    """
 
     mask: torch.Tensor
     value: float
     time: int
+    ends: torch.Tensor | None
 
 
 def padding_of(tensor: torch.Tensor) -> Padding | None:
@@ -38,7 +42,7 @@ def padding_of(tensor: torch.Tensor) -> Padding | None:
         return None
     for dim, (mask, value) in enumerate(zip(candidates, values, strict=True)):
         if _is_at_the_ends(mask, dim):
-            return Padding(mask, value, dim)
+            return Padding(mask, value, dim, _last(near, mask, dim) if tensor.dim() == 2 else None)
     return None
 
 
@@ -52,8 +56,36 @@ def _is_at_the_ends(filled: torch.Tensor, dim: int) -> bool:
     return not bool(ended.any())
 
 
-def padded_targets(padding: Padding, target: torch.Tensor) -> torch.Tensor | None:
-    """The targets of positions that are filled up; None where they cannot belong to these sequences.
+def _last(values: torch.Tensor, filled: torch.Tensor, dim: int) -> torch.Tensor:
+    """Of each sequence, the value at its last position that is not filled up."""
+    return values.gather(dim, (~filled).sum(dim, keepdim=True) - 1)
+
+
+class PaddedRows(NamedTuple):
+    """Targets of the positions of sequences, beside which of these are filled up."""
+
+    padding: Padding
+    mask: torch.Tensor
+    targets: torch.Tensor
+
+    @property
+    def padded(self) -> torch.Tensor:
+        return self.targets[self.mask]
+
+    def all_end_with(self, value: int) -> bool:
+        """Whether each sequence is to be followed by this, once at least, and nothing before marks its end.
+
+        targets: what comes next, or the sequences themselves.
+        """
+        ends, time = self.padding.ends, self.padding.time
+        if ends is None or ends.unique().numel() == 1:
+            return False
+        last = _last(self.targets, self.mask, time)
+        return bool((last == value).all()) or (torch.equal(last, ends) and bool(self.mask.any(time).all()))
+
+
+def padded_targets(padding: Padding, target: torch.Tensor) -> PaddedRows | None:
+    """The targets of these sequences; None where they cannot belong to them.
 
     target: one for each position, in as many axes or in one, or for all positions but the first or the last.
     """
@@ -64,4 +96,6 @@ def padded_targets(padding: Padding, target: torch.Tensor) -> torch.Tensor | Non
         for shape, each in shapes.items()
         if target.shape == shape or (target.dim() == 1 and target.numel() == each.numel())
     ]
-    return at_home(target).reshape(fitting[0].shape)[fitting[0]] if len(fitting) == 1 else None
+    if len(fitting) != 1:
+        return None
+    return PaddedRows(padding, fitting[0], at_home(target).reshape(fitting[0].shape))

@@ -16,6 +16,10 @@ Size = Callable[[Survivor], int]
 ENOUGH_CENSUSES = 3
 """Two points always lie on a line; three that rise are a trend."""
 
+HEAVY = 2**16
+"""Bytes per step that no long run can bear: 64 KiB are 6 GiB in 100,000 steps."""
+LONG_RUN = 100_000
+"""Steps."""
 BYTES_OF_A_RECORD = 16
 """A pair of numbers in double precision, such as a loss and a score, is kept as a record and not for its values."""
 
@@ -50,6 +54,16 @@ class Holding:
     def per_step(self, size: Size) -> float:
         """By how much the size grew with every step, between the first census and the last."""
         return (size(self.latest) - size(self.survivors[0])) / max(1, self.recorded[-1] - self.recorded[0])
+
+    def is_heavy(self, size: Size) -> bool:
+        """Whether what grows will be missed: a few bytes per step are a nuisance, and memory does not run out."""
+        steps = max(LONG_RUN, self.steps_per_epoch or 0)
+        return self.grows(size) and self.per_step(size) * steps >= HEAVY * LONG_RUN
+
+    def forecast(self, size: Size) -> str:
+        """What would have been kept at the end of an epoch, or of a long run where its length is not known."""
+        long_run = f"{LONG_RUN:,} steps would add {in_bytes(self.per_step(size) * LONG_RUN)}"
+        return self.epoch_forecast(size) or long_run
 
     def epoch_forecast(self, size: Size) -> str:
         """What would have been kept at the end of an epoch, where its length is known."""

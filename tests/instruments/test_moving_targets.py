@@ -57,6 +57,10 @@ def test_ways_to_write_it(loss: Loss) -> None:
     assert told(loss)
 
 
+def residual(value: nn.Module, state: torch.Tensor, reward: torch.Tensor) -> torch.Tensor:
+    return functional.mse_loss(value(state), reward + 0.9 * value(state + 1))
+
+
 @pytest.mark.parametrize(
     "loss",
     [
@@ -70,6 +74,9 @@ def test_ways_to_write_it(loss: Loss) -> None:
         pytest.param(lambda v, s, r: functional.mse_loss(h := v(s), r + 0.9 * h), id="the same pass"),
         pytest.param(lambda v, s, r: v(s).square() + 0 * (r + 0.9 * v(s + 1) - v(s)).detach(), id="for the eye"),
         pytest.param(lambda v, s, r: r + 0.9 * v(s + 1) - v(s), id="no size of it"),
+        pytest.param(lambda v, s, r: residual(v, s, r) + (v(s * 2) - r).square().mean(), id="data say it, too"),
+        pytest.param(lambda v, s, r: residual(v, s, r) + functional.l1_loss(r, v(s * 2)), id="by a loss"),
+        pytest.param(lambda v, s, r: residual(v, s, r) + ((v(s) - r) * (r > 0)).abs().sum(), id="of some"),
     ],
 )
 def test_what_is_something_else(loss: Loss) -> None:
@@ -79,3 +86,43 @@ def test_what_is_something_else(loss: Loss) -> None:
 def test_a_network_of_its_own_is_not_chased() -> None:
     other = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
     assert told(lambda v, s, r: functional.mse_loss(v(s), r + 0.9 * other(s))) == []
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(lambda v, s, r: residual(v, s, r) + (v[:2](s).sum(1) - r).square().mean(), id="of some layers"),
+        pytest.param(lambda v, s, r: residual(v, s, r) + 0 * (v(s) - r).square().detach().mean(), id="for the eye"),
+        pytest.param(
+            lambda v, s, r: residual(v, s, r) + (v(s) - v(s + 1).detach()).square().mean(), id="what it says itself"
+        ),
+    ],
+)
+def test_data_that_do_not_say_what_it_is_to_be(loss: Loss) -> None:
+    assert told(loss)
+
+
+@pytest.mark.parametrize("chance", [False, True])
+def test_what_follows_may_be_no_chance(*, chance: bool) -> None:
+    """Each of a few states comes several times in a batch."""
+
+    def loss(value: nn.Module, state: torch.Tensor, reward: torch.Tensor) -> torch.Tensor:
+        states, rewards = torch.eye(3), torch.tensor([0.5, 0.0, 1.0])
+        here = torch.arange(24) % 3
+        after = (here + (torch.arange(24) % 2 if chance else 1)) % 3
+        return functional.mse_loss(value(states[here]), rewards[here] + 0.9 * value(states[after]))
+
+    assert bool(told(loss)) is chance
+
+
+def test_data_may_teach_in_a_later_backward() -> None:
+    value = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
+    with watching(MovingTargets) as recorded:
+        optimizer = torch.optim.SGD(value.parameters(), lr=0.01)
+        for _ in range(3):
+            state, reward = torch.randn(5, 3), torch.randn(5)
+            residual(value, state, reward).backward()
+            functional.mse_loss(value(state), reward).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert recorded.of(TargetLearned) == []

@@ -39,8 +39,10 @@ def test_those_that_are_frozen_as_they_are_built() -> None:
         assert loaded.num_batches_tracked is not None
         loaded.num_batches_tracked.add_(90)
         scaled.weight.data.mul_(2.0)
+        copied = frozen()
+        copied.load_state_dict(nn.BatchNorm1d(2).state_dict())
         fresh, learning, plain = frozen(), nn.BatchNorm1d(2), nn.BatchNorm1d(2, affine=False)
-        norms = [loaded, scaled, fresh, learning, plain]
+        norms = [loaded, scaled, copied, fresh, learning, plain]
         for _ in range(3):
             for norm in norms:
                 norm(torch.randn(4, 2))

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events.losses import PairsChose, PairsReduced
+from autograd_doctor.events.losses import PairsMeant, PairsReduced
 from autograd_doctor.instruments.losses.pairs import Pairs
 from tests.watching import watching
 
@@ -203,4 +203,32 @@ def test_pairs_that_choose_among_as_many_values(
         for _ in range(2):
             program(layer(X), column == ROW).backward()
             optimizer.step()
-    assert len(run.of(PairsChose)) == chose
+    assert len(run.of(PairsMeant)) == chose
+
+
+@pytest.mark.parametrize(
+    ("within", "meant"),
+    [
+        pytest.param(lambda c, row: torch.pdist(c).mean(), 1, id="of the predictions"),
+        pytest.param(lambda c, row: torch.cdist(row[:, None], row[:, None]).mean(), 1, id="of the data"),
+        pytest.param(lambda c, row: (c - c.T).abs().mean(), 1, id="by hand"),
+        pytest.param(lambda c, row: torch.cdist(c, row[:, None]).mean(), 0, id="of both"),
+        pytest.param(lambda c, row: torch.pdist(OTHER[:, None]).mean(), 0, id="of something else"),
+    ],
+)
+@pytest.mark.parametrize("first", [False, True])
+def test_a_distance_between_samples_is_meant(
+    within: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], meant: int, *, first: bool
+) -> None:
+    layer = nn.Linear(4, 1)
+    with watching(Pairs) as run:
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.0)
+        for _ in range(2):
+            layer(X).sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                column = layer(X)
+                itself = within(column, ROW) if first else 0
+                (2 * (column - ROW).abs().mean() - itself - (0 if first else within(column, ROW))).item()
+    assert len(run.of(PairsMeant)) == meant
+    assert run.of(PairsReduced)

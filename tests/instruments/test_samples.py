@@ -348,6 +348,32 @@ def test_the_log_probability_of_another_distribution_estimates_nothing(program: 
     assert not event.estimated
 
 
+def log_probability_without_gradient(program: Program, drawn: torch.Tensor) -> torch.Tensor:
+    score = program.log_prob(drawn)
+    return program.run.operated("detach", score.detach(), score)
+
+
+@pytest.mark.parametrize("how", ["contrast", "weight"])
+def test_what_is_weighed_against_its_density_is_a_proposal(program: Program, how: str) -> None:
+    drawn = program.draw()
+    used, density = program.decode(drawn), log_probability_without_gradient(program, drawn)
+    if how == "contrast":
+        left = program.run.operated("sub", used - density, used, density)
+        loss = program.run.operated("logsumexp", left.logsumexp(0), left)
+    else:
+        loss = program.multiply(program.run.operated("exp", density.exp(), density), used)
+    assert program.learn(program.add(program.mean_of(program.prior()), program.mean_of(loss))) == []
+
+
+def test_a_density_beside_the_loss_says_nothing(program: Program) -> None:
+    """As where it is added for the eye, or teaches a temperature."""
+    drawn = program.draw()
+    used, density = program.decode(drawn), log_probability_without_gradient(program, drawn)
+    temperature = program.mean_of(program.multiply(density, program.weight.sum()))
+    added = program.add(program.mean_of(used), program.mean_of(density))
+    assert len(program.learn(program.add(program.add(added, temperature), program.mean_of(program.prior())))) == 1
+
+
 def test_asking_for_a_log_probability_is_no_use(program: Program) -> None:
     drawn = program.draw()
     fixed = program.log_prob(drawn, Normal(torch.zeros(3, 2), 1.0))

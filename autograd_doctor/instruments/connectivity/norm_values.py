@@ -9,8 +9,12 @@ from torch import nn
 
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, readable
 from autograd_doctor.reading.without_running import attributes, is_a
+
+_WRITES_OF_BUILDING = 1
+"""How often a weight is written to when a norm is built; what is loaded into it later is one write more."""
 
 
 class NormValues(Instrument):
@@ -35,7 +39,8 @@ class NormValues(Instrument):
         return [norm for norm, _ in frozen if norm in self._changed]
 
     def new(self, norms: Iterable[nn.Module]) -> list[nn.Module]:
-        """Those that are frozen and hold no more than they are built with, but for statistics of their first call.
+        """Those that are frozen and hold no more than they are built with, but for statistics of their first call, and
+        into which nothing was loaded.
 
         They are seen right after it; on an accelerator, they would have to be waited for.
         """
@@ -51,7 +56,9 @@ def _is_as_built(norm: nn.Module) -> bool:
     calls = kept["_buffers"].get("num_batches_tracked")
     weight, bias = (kept["_parameters"].get(name) for name in ("weight", "bias"))
     known = all(is_a(each, torch.Tensor) and readable(each) and not is_remote(each) for each in (calls, weight, bias))
-    return known and int(calls) == 1 and bool((weight == 1).all() and (bias == 0).all())
+    if not known or max(map(version_of, (weight, bias))) > _WRITES_OF_BUILDING:
+        return False
+    return int(calls) == 1 and bool((weight == 1).all() and (bias == 0).all())
 
 
 def _frozen_parameters(norm: nn.Module) -> list[torch.Tensor]:

@@ -7,6 +7,8 @@ is a density written by hand, or the same network at the next step of a sequence
 
 Its log-probability estimates the gradient where it is weighted by what came of the sample: multiplied by returns, or
 exponentiated to a ratio. One that is merely added to a loss, as an entropy is, estimates none of the other terms.
+One without a gradient that is weighed against what came of the sample, as in noise contrastive estimation and
+importance sampling, says that the distribution is to propose it and no more.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ class _Flow:
 
     values: those that its values were computed from. paths: those to which it would have a gradient, had they got one.
     scores: those whose log-probability it is, up to sums and constant weights; by_hand: those for which it may be that,
-    or anything else. estimates: those whose log-probability in it was weighted.
+    or anything else. estimates: those whose log-probability in it was weighted. densities: those whose log-probability
+    came into it without a gradient.
     """
 
     values: Drawn = 0
@@ -80,6 +83,7 @@ class _Flow:
     scores: Drawn = 0
     by_hand: Drawn = 0
     estimates: Drawn = 0
+    densities: Drawn = 0
 
     def __or__(self, other: _Flow) -> _Flow:
         return _Flow(
@@ -88,6 +92,7 @@ class _Flow:
             self.scores | other.scores,
             self.by_hand | other.by_hand,
             self.estimates | other.estimates,
+            self.densities | other.densities,
         )
 
 
@@ -183,8 +188,10 @@ class Samples(Instrument):
             scores = self._those(at.values, lambda sample: sample.shares(parameters))
             self._put(result, _Flow(about.values | at.values, about.paths, scores, about.by_hand, about.estimates))
         elif self._samples:
-            about = self._known(tensors_of(call.distribution))
-            self._put(result, _Flow(about.values | at.values, about.paths))
+            tensors = tensors_of(call.distribution)
+            about, connected = self._known(tensors), [self._connected(tensor) for tensor in tensors]
+            own = self._those(at.values, lambda sample: any(map(sample.shares, connected)))
+            self._put(result, _Flow(about.values | at.values, about.paths, densities=own))
 
     def _those(self, drawn: Drawn, wanted: Callable[[_Sample], bool]) -> Drawn:
         """Those of the samples of which this is true."""
@@ -223,7 +230,8 @@ class Samples(Instrument):
                 is_wanted = gradients and not traits(name).is_alias and name != "detach_"
                 may_learn = (output.dtype.is_floating_point or output.dtype.is_complex) and not output.requires_grad
                 raw = self._known(tensor for tensor in inputs if not has_graph(tensor))
-                self._put(output, _Flow(flow.values, raw.paths if is_wanted and may_learn else 0))
+                paths = raw.paths if is_wanted and may_learn else 0
+                self._put(output, _Flow(flow.values, paths, densities=flow.densities | flow.scores))
             elif name in SUMS or name in REARRANGEMENTS:
                 self._put(output, flow)
             elif name in PRODUCTS:
@@ -251,11 +259,17 @@ class Samples(Instrument):
         """The outcome, with a graph to these parameters, of an operation that is neither a sum nor a product."""
         flow = self._known(inputs)
         met = self._those(flow.paths, lambda sample: sample.is_covered_by(parameters))
-        return _Flow(flow.values, flow.paths & ~met, by_hand=flow.by_hand | met, estimates=flow.estimates | flow.scores)
+        return _Flow(
+            flow.values,
+            flow.paths & ~met & ~flow.densities,
+            by_hand=flow.by_hand | met,
+            estimates=flow.estimates | flow.scores,
+        )
 
     def _multiplied(self, values: Sequence[Any], inputs: Sequence[torch.Tensor], flow: _Flow, parameters: int) -> _Flow:
         """A product with a graph to these parameters: a log-probability that is in a factor may be weighted by it."""
         live = [tensor for tensor in inputs if tensor.requires_grad]
+        proposed = self._known(tensor for tensor in inputs if not tensor.requires_grad).densities
         weighing = flow if len(live) > 1 else self._known(tensor for tensor in inputs if not tensor.requires_grad)
         met = self._those(weighing.paths, lambda sample: sample.is_covered_by(parameters))
         weighted: Drawn = 0
@@ -267,9 +281,8 @@ class Samples(Instrument):
             weighted |= known.by_hand & self._weighed_by(plain)
             if others or any(type(value) in (int, float) and abs(value) != 1 for value in values):
                 weighted |= self._those(known.scores | known.by_hand, lambda sample: sample.single)
-        return _Flow(
-            flow.values, flow.paths & ~met, flow.scores & ~weighted, flow.by_hand | met, flow.estimates | weighted
-        )
+        paths = flow.paths & ~met & ~proposed
+        return _Flow(flow.values, paths, flow.scores & ~weighted, flow.by_hand | met, flow.estimates | weighted)
 
     def _weighed_by(self, factors: Sequence[torch.Tensor]) -> Drawn:
         """The samples whose log-probability these factors weigh: all, or those that a single number came of."""

@@ -2,7 +2,8 @@
 
 A bootstrapped side is data plus a prediction that was scaled down, as a return is a reward plus what is expected
 after it. The other side is another prediction, from a pass of its own. Slopes are no predictions, and what is data plus
-a prediction on both sides is symmetric.
+a prediction on both sides is symmetric. Not told of is a residual beside which data alone say what the predictions are
+to be, as those of an equation are, nor one where what follows is no chance: then its gradient is no slip.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DISTANCES, JOINS, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
+from autograd_doctor.operations import DISTANCES, JOINS, LOSSES, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -38,9 +39,14 @@ from autograd_doctor.tape import numbers_in
 _SIZES = frozenset({"abs", "abs_", "norm", "pow", "pow_", "__pow__", "square", "square_", "huber_loss", "mse_loss"})
 """Operations that make the size of a difference of it."""
 _CHOICES = frozenset({"amax", "amin", "clamp", "fmax", "fmin", "max", "maximum", "min", "minimum", "where"})
-_FOLLOWED = PRODUCTS | DISTANCES | SUMS | REARRANGEMENTS | JOINS | _CHOICES | _SIZES
+_FOLLOWED = PRODUCTS | DISTANCES | LOSSES | SUMS | REARRANGEMENTS | JOINS | _CHOICES | _SIZES
 _MOST_STEPS = 2
 _MOST_PLACES = 16
+_MOST_VALUES = 2**16
+_OFTEN = 4
+"""How many times each state comes on average, at the least, where it is seen that the same always follows."""
+_ROUNDING = 1e-5
+"""Of the spread of values, by how much those of the same input differ at most."""
 
 Part = Literal["scaled", "target"]
 
@@ -61,6 +67,20 @@ class _Difference(NamedTuple):
     other_at: Place | None
     parameters: int
     chasing: int
+
+
+class _Fit(NamedTuple):
+    """A prediction with a graph to these parameters was compared with data alone."""
+
+    made: Provenance
+    parameters: int
+
+
+class _Due(NamedTuple):
+    """What is to be told of the present step, unless data alone teach the same parameters."""
+
+    parameters: int
+    event: TargetLearned
 
 
 class MovingTargets(Instrument):
@@ -88,6 +108,10 @@ class MovingTargets(Instrument):
         self._sides: ValueTable[_Side] = self.value_table()
         self._differences: ValueTable[_Difference] = self.value_table()
         self._compared: list[_Difference] = []
+        self._deviations: ValueTable[_Fit] = self.value_table()
+        self._fits: list[_Fit] = []
+        self._fitted: set[int] = set()
+        self._due: list[_Due] = []
         self._numbers: dict[Place | None, set[float]] = {}
         self._told: dict[Place | None, set[int]] = {}
 
@@ -97,24 +121,38 @@ class MovingTargets(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.focused, self._turned)
 
+    def finish(self) -> None:
+        self._tell_due()
+
     # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result
         if operation.kind is not Kind.OPERATION:
             return
+        if name in LOSSES or name in DISTANCES:
+            self._fit(operation)
         if name in PRODUCTS:
             self._multiplied(operation)
-        elif not (self._sides or self._differences):
+        elif self._sides or self._differences:
+            self._carry(operation)
+        if not (isinstance(result, torch.Tensor) and has_graph(result)):
             return
-        elif name in DISTANCES:
+        fits = [known for known in map(self._deviations.get, operation.args) if known is not None]
+        if name in _SIZES:
+            self._compared += [known for known in map(self._differences.get, operation.args) if known is not None]
+            self._fits += fits
+        elif fits and (name in PRODUCTS or name in REARRANGEMENTS):
+            self._deviations.put(result, fits[0])
+
+    def _carry(self, operation: Operation) -> None:
+        name = operation.name
+        if name in DISTANCES:
             self._subtracted(operation)
         elif name in SUMS and name not in JOINS:
             self._added(operation)
         elif name in REARRANGEMENTS or name in JOINS or name in _CHOICES:
             self._moved(operation)
-        if name in _SIZES and isinstance(result, torch.Tensor) and has_graph(result):
-            self._compared += [known for known in map(self._differences.get, operation.args) if known is not None]
 
     def _multiplied(self, operation: Operation) -> None:
         """A prediction is scaled down by a number below 1, or by data between 0 and 1."""
@@ -173,8 +211,23 @@ class MovingTargets(Instrument):
 
     # -------------------------------------------------------------------------------------------------- comparisons
 
+    def _fit(self, operation: Operation) -> None:
+        """A prediction is compared with data, which say what it is to be."""
+        result, (live, plain) = operation.result, _parted(_compared(operation))
+        if len(live) != 1 or len(plain) != 1 or live[0] in self._sides or not isinstance(result, torch.Tensor):
+            return
+        made, predicted = self._tensors.get(result), self._tensors.get(live[0])
+        if made is None or predicted is None or predicted.of_gradient:
+            return
+        if not isinstance(plain[0], torch.Tensor) or self._is_data(plain[0]):
+            fit = _Fit(made, predicted.connected)
+            if operation.name in LOSSES:
+                self._fits.append(fit)
+            else:
+                self._deviations.put(result, fit)
+
     def _subtracted(self, operation: Operation) -> None:
-        result, (live, plain) = operation.result, _parted(operation.args[:2] or tuple(operation.kwargs.values())[:2])
+        result, (live, plain) = operation.result, _parted(_compared(operation))
         if not isinstance(result, torch.Tensor) or not has_graph(result):
             return
         if len(live) == 1 and plain:
@@ -199,6 +252,8 @@ class MovingTargets(Instrument):
         learned, chasing = (each.connected & self._optimizers.held for each in (chased, predicted))
         if not (learned and chasing) or chased.of_gradient or predicted.of_gradient or _share_nodes(target, other):
             return None
+        if _is_certain(other, target):
+            return None
         shared = learned & chasing
         return _Difference(made, side, predicted.place, shared or learned, 0 if shared else chasing)
 
@@ -206,9 +261,11 @@ class MovingTargets(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         walk = self._ledger.walk
-        if not self._compared or walk is None or call.kind != "backward":
+        if not (self._compared or self._fits) or walk is None or call.kind != "backward":
             return
         through = {id(made) for made in walk.lineages}
+        if len(self._fitted) < _MOST_PLACES:
+            self._fitted.update(fit.parameters for fit in self._fits if id(fit.made) in through)
         for difference in self._compared:
             if id(difference.made) in through:
                 self._tell(difference, walk.backward)
@@ -219,19 +276,25 @@ class MovingTargets(Instrument):
         if self._course.steps in steps or len(steps) >= _MOST_STEPS or len(self._told) >= _MOST_PLACES:
             return
         self._told.setdefault(side.place, set()).add(self._course.steps)
-        self.emit(
-            TargetLearned(
-                step=self._course.steps,
-                backward=backward,
-                target_at=locate(side.place),
-                compared_at=locate(difference.made.place),
-                comparison=difference.made.operation,
-                parameters=numbers_in(difference.parameters),
-                chasing=numbers_in(difference.chasing),
-                target_pass_at=locate(side.pass_at),
-                other_pass_at=locate(difference.other_at),
-            )
+        event = TargetLearned(
+            step=self._course.steps,
+            backward=backward,
+            target_at=locate(side.place),
+            compared_at=locate(difference.made.place),
+            comparison=difference.made.operation,
+            parameters=numbers_in(difference.parameters),
+            chasing=numbers_in(difference.chasing),
+            target_pass_at=locate(side.pass_at),
+            other_pass_at=locate(difference.other_at),
         )
+        self._due.append(_Due(0 if difference.chasing else difference.parameters, event))
+
+    def _tell_due(self) -> None:
+        """Data may teach the same parameters in a later backward of the step."""
+        for parameters, event in self._due:
+            if not parameters or all(parameters & ~fitted for fitted in self._fitted):
+                self.emit(event)
+        self._due.clear()
 
     def _step_taken(self, course: Course) -> None:
         self._begin_anew()
@@ -240,10 +303,12 @@ class MovingTargets(Instrument):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        self._tell_due()
         self._compared.clear()
-        if self._sides or self._differences:
-            self._sides.clear()
-            self._differences.clear()
+        self._fits.clear()
+        for table in (self._sides, self._differences, self._deviations):
+            if table:
+                table.clear()
 
 
 def _parted(values: Sequence[Any]) -> tuple[list[torch.Tensor], list[Any]]:
@@ -254,6 +319,23 @@ def _parted(values: Sequence[Any]) -> tuple[list[torch.Tensor], list[Any]]:
     for value in tensors:
         (live if isinstance(value, torch.Tensor) and has_graph(value) else plain).append(value)
     return live, plain
+
+
+def _compared(operation: Operation) -> Sequence[Any]:
+    return operation.args[:2] or tuple(operation.kwargs.values())[:2]
+
+
+def _is_certain(prediction: torch.Tensor, target: torch.Tensor) -> bool:
+    """Whether the same states come again and again, by what is said of them, and the same always follows."""
+    count = prediction.numel()
+    if count != target.numel() or not 0 < count <= _MOST_VALUES or not (readable(prediction) and readable(target)):
+        return False
+    values, order = near(prediction).detach().flatten().double().sort()
+    targets = near(target).detach().flatten().double()[order]
+    again = values.diff() <= _ROUNDING * (values[-1] - values[0])
+    states = count - int(again.sum())
+    differing = targets.diff().abs() > _ROUNDING * (targets.max() - targets.min())
+    return 1 < states <= count / _OFTEN and not bool((again & differing).any())
 
 
 def _share_nodes(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -14,7 +14,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.operations import CLASSES, IGNORED, reduction
-from autograd_doctor.reading.padding import Padding, padded_targets, padding_of
+from autograd_doctor.reading.padding import PaddedRows, Padding, padded_targets, padding_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.variable_names import variable_name
@@ -70,9 +70,9 @@ class PaddedTargets(Instrument):
         if not isinstance(target, torch.Tensor) or target.is_floating_point() or not readable(target):
             return
         for call in reversed(self.calls):
-            padded = padded_targets(call.padding, target)
-            if padded is not None:
-                self._tell(call, operation, arguments, target, padded)
+            rows = padded_targets(call.padding, target)
+            if rows is not None:
+                self._tell(call, operation, arguments, target, rows)
                 return
 
     def _tell(
@@ -81,9 +81,9 @@ class PaddedTargets(Instrument):
         operation: Operation,
         arguments: dict[str, Any],
         target: torch.Tensor,
-        padded: torch.Tensor,
+        rows: PaddedRows,
     ) -> None:
-        ignored = arguments.get("ignore_index", IGNORED)
+        ignored, padded = arguments.get("ignore_index", IGNORED), rows.padded
         left = padded[padded != ignored]
         alike = 0 < len(padded) <= 2 * len(left) and bool((left == left[0]).all())
         value = int(left[0]) if alike and not _is_weighed(arguments, int(left[0])) else None
@@ -98,6 +98,8 @@ class PaddedTargets(Instrument):
                 target=value,
                 padded=len(left),
                 counted=int((target != ignored).sum()),
+                positions=rows.mask.shape[call.padding.time],
+                is_end=value is not None and rows.all_end_with(value),
                 location=locate(operation.place),
                 called_at=locate(call.place),
             )

@@ -21,7 +21,7 @@ import torch
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.losses import PairsChose, PairsReduced
+from autograd_doctor.events.losses import PairsMeant, PairsReduced
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -53,7 +53,9 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
-_FOLLOWED = COMBINES | ELEMENTWISE | REDUCTIONS | MOVES
+_WITHIN = frozenset({"cdist", "pdist"})
+"""Operations that take all pairs of samples, of one tensor or of two."""
+_FOLLOWED = COMBINES | ELEMENTWISE | REDUCTIONS | MOVES | _WITHIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,8 @@ class _Pairs:
 
     even: each is the sum of what the one and the other tensor give to it.
     shown: without a graph, the sum of them is a number to be looked at: labels were compared with what a model made.
-    learned: where the operands lie that have a graph. is_across_itself: both are one of these. of_parameters: one of
-    them was made of parameters alone, value by value, or of numbers drawn for it as well.
+    operands: where they lie. learned: where those lie that have a graph. is_across_itself: both are one of these.
+    of_parameters: one of them was made of parameters alone, value by value, or of numbers drawn for it as well.
     is_error: they are differences, and nothing else that is learned has come in, as weights of basis functions do: then
     a sum over one dimension is part of a loss, too.
     """
@@ -78,6 +80,7 @@ class _Pairs:
     shown: bool
     is_error: bool
     even: bool
+    operands: frozenset[int] = frozenset()
     learned: frozenset[int] = frozenset()
     is_across_itself: bool = False
     of_parameters: bool = False
@@ -98,7 +101,7 @@ class _Sum(NamedTuple):
 class Pairs(Instrument):
     """Tells of pairs that were summed up."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (PairsReduced, PairsChose)
+    emits: ClassVar[tuple[type[Event], ...]] = (PairsReduced, PairsMeant)
 
     def __init__(
         self, site: Site, course: Course, detail: Detail, tape: Tape, tensors: Tensors, ledger: Ledger, lineage: Lineage
@@ -114,7 +117,9 @@ class Pairs(Instrument):
         self._raised: ValueTable[_Raised] = self.value_table()
         self._sums: WeakKeyDictionary[Provenance, _Sum] = WeakKeyDictionary()
         self._looks: Looks[Place | None] = Looks()
-        self._choosing: set[Place | None] = set()
+        self._meant: set[Place | None] = set()
+        self._shown: dict[int, Place | None] = {}
+        self._met_themselves: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.operated, self._operation_ended, names=_FOLLOWED)
@@ -129,6 +134,8 @@ class Pairs(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         self._looks.step_taken()
+        self._shown.clear()
+        self._met_themselves.clear()
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -138,6 +145,8 @@ class Pairs(Instrument):
             return
         if name in COMBINES and self._combined(operation, result):
             return
+        if name in _WITHIN:
+            self._take_within(tensors_in(operation.args)[:2])
         if name in MOVES:
             self._moved(operation, result)
         if self._pairs:
@@ -158,7 +167,10 @@ class Pairs(Instrument):
         if len(operands) < 2:
             return False
         learned = frozenset(address(each) for each in operands if has_graph(each))
-        across_itself = bool(learned) and is_across_itself(*operands)
+        is_itself = is_across_itself(*operands)
+        if is_itself:
+            self._take_within(operands)
+        across_itself = bool(learned) and is_itself
         if not across_itself and not self._met_by_accident(operation, *operands):
             return False
         left, right = operands
@@ -173,6 +185,7 @@ class Pairs(Instrument):
             is_error=operation.name in DIFFERENCES or operation.name in BY_ELEMENT,
             shown=not across_itself and self._is_shown(operation, *operands),
             even=operation.name in ADDING,
+            operands=frozenset(map(address, operands)),
             learned=learned,
             is_across_itself=across_itself,
             of_parameters=any(is_of_no_sample(*each) for each in permutations(self._tape.values(operands))),
@@ -236,11 +249,23 @@ class Pairs(Instrument):
                     self._summed(operation, result, pairs)
 
     def _choose(self, pairs: _Pairs, others: list[torch.Tensor]) -> None:
-        """Say it once for each line."""
         beside = any(other.numel() == prod(pairs.shape) for other in others)
-        if beside and pairs.operation in EQUALITIES and pairs.place not in self._choosing:
-            self._choosing.add(pairs.place)
-            self.emit(PairsChose(step=self._course.steps, location=locate(pairs.place)))
+        if beside and pairs.operation in EQUALITIES:
+            self._are_meant(pairs.place)
+
+    def _take_within(self, operands: list[torch.Tensor]) -> None:
+        """The samples of one tensor meet each other: those that are compared with others are a sample as well."""
+        where = {address(each) for each in operands}
+        if len(where) == 1:
+            self._met_themselves |= where
+            for place in [self._shown[each] for each in where & self._shown.keys()]:
+                self._are_meant(place)
+
+    def _are_meant(self, place: Place | None) -> None:
+        """Say it once for each line."""
+        if place not in self._meant:
+            self._meant.add(place)
+            self.emit(PairsMeant(step=self._course.steps, location=locate(place)))
 
     # ---------------------------------------------------------------------------------------------------------- sums
 
@@ -250,6 +275,9 @@ class Pairs(Instrument):
             self._sums[made] = _Sum(pairs, operation.place)
         elif pairs.shown and not result.requires_grad:
             self._tell(_Sum(pairs, operation.place), None)
+            self._shown.update(dict.fromkeys(pairs.operands, pairs.place))
+            if pairs.operands & self._met_themselves:
+                self._are_meant(pairs.place)
 
     def _backward_began(self, call: BackwardCall) -> None:
         walk = self._ledger.walk

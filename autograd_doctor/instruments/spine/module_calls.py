@@ -6,10 +6,10 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.utils.checkpoint
@@ -42,7 +42,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import dispatches, node_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.without_running import attributes, is_a
+from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.signal import Signal
@@ -88,20 +88,16 @@ class RootCall:
     step: int
     new: bool
     ran: dict[int, tuple[nn.Module, bool, Versions]] = field(default_factory=dict)
-    behind: set[int] = field(default_factory=set)
-    """Those of `ran`, by their identity, that were given what learns."""
     began: float = field(default_factory=CLOCK.thread_time)
 
     @property
     def module(self) -> nn.Module:
         return self.call.module
 
-    def note(self, module: nn.Module, given: Sequence[Any] = ()) -> None:
+    def note(self, module: nn.Module) -> None:
         """A module whose forward may depend on its mode is about to run inside."""
         if self.new and id(module) not in self.ran:
             self.ran[id(module)] = (module, module.training, statistics_versions(module))
-            if any(is_a(each, torch.Tensor) and each.requires_grad for each in given[:1]):
-                self.behind.add(id(module))
 
     def moved(self) -> list[nn.Module]:
         """Normalisations whose running statistics the call has changed."""
@@ -219,7 +215,7 @@ class ModuleCalls(Instrument):
                 self._met_inside(root, call, parent)
         elif entry[1]:
             with self._guard.looking():
-                root.note(call.module, call.args)
+                root.note(call.module)
 
     def _ended(self, call: ModuleCall) -> None:
         running = self._running
@@ -321,7 +317,7 @@ class ModuleCalls(Instrument):
             self._writes.begin(module, number, trains=module.training and call.grad_enabled)
             self._functional_modes.begin(number, module.training, self._innermost, self._met_by_function)
         if self._may_depend(module):
-            root.note(module, call.args)
+            root.note(module)
         return root
 
     def _one_of(self, module: nn.Module, number: int, where: Place | None) -> int | type[nn.Module]:
@@ -384,7 +380,7 @@ class ModuleCalls(Instrument):
         module = call.module
         self._know(module)
         if self._may_depend(module):
-            root.note(module, call.args)
+            root.note(module)
         if has_parameters(module):
             self._register.met_inside(root.module, module, parent)
 
@@ -418,9 +414,7 @@ class ModuleCalls(Instrument):
                 in_train=self._register.names(root.module, in_train),
                 statistics_moved=self._register.names(root.module, moved),
                 rewritten_norms=self._register.names(root.module, self._norm_values.changed(moved)),
-                new_norms=self._register.names(
-                    root.module, [norm for norm in self._norm_values.new(moved) if id(norm) in root.behind]
-                ),
+                new_norms=self._register.names(root.module, self._norm_values.new(moved)),
                 unreached=0 if conditions.training else self._unreached(root.module, in_train),
                 builds_graph=builds_graph,
                 mode_set_at=self._train_modes.set_at(odd),

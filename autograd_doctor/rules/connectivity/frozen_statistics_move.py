@@ -82,12 +82,13 @@ def _finding(trace: Trace, seen: ModuleSeen, frozen: dict[str, set[int]], passes
         f"statistics moved in {steps} training steps",
         subject=names[0],
         location=passes[0].location,
-        help="call `eval()` on the frozen part after `train()` on the model",
+        help="call `eval()` on the frozen part after `train()` on the model; leave it in train mode only if its "
+        "statistics are to be those of the new data",
         severity="info" if are_new else None,
         confidence="low" if are_new else "medium" if whole or not certain else "high",
         notes=(
-            "they began with a scale of one, a shift of zero and no statistics, behind layers that learn: if they are "
-            "to normalise and no more, as with `affine=False`, it is right",
+            "they began with a scale of one, a shift of zero and no statistics: nothing was learned or loaded before "
+            "that could drift away. If they are to normalise and no more, as with `affine=False`, it is right",
         )
         if are_new
         else (),
@@ -239,7 +240,8 @@ RULE = Rule(
     fix="Put the frozen part in eval mode, after each `train()` of the whole model.",
     fine="Statistics adapted on purpose outside of training steps, teachers that are updated by hand or follow what is "
     "trained, as momentum encoders do, and batch-norm without running statistics. Those that were frozen as they are "
-    "built, behind layers that learn, may be there to normalise and no more: an `info`.",
+    "built, into which nothing was loaded, may be there to normalise and no more, as in features that are random: an "
+    "`info`. Statistics that are adapted to new data while a head is trained look like the slip, and are told of.",
     needs=(
         ForwardRan,
         ModeSet,
@@ -251,7 +253,7 @@ RULE = Rule(
         ParameterFrozen,
     ),
     examine=examine,
-    bad=(bad, bad_without_gradients, bad_second_stage),
-    good=(good, good_second_stage, good_turns),
+    bad=(bad_second_stage, bad, bad_without_gradients),
+    good=(good_second_stage, good, good_turns),
     tunables={"minimum_steps": Tunable(2, "fewest training steps in which the statistics moved", MORE_THAN_ONCE)},
 )

@@ -230,8 +230,9 @@ RULE = Rule(
     "prior, an actor learns nothing from its critic. The rest of the loss goes down anyway.",
     fix="Draw with `rsample()`. Where a distribution has none, use an estimator such as "
     "`-(log_prob(sample) * reward)`.",
-    fine="Rollouts, targets and weights (draw them under `torch.no_grad()` to say so), policy gradients, and models "
-    "trained by the likelihood of data that go on from their own samples.",
+    fine="Rollouts, targets and weights (draw them under `torch.no_grad()` to say so), policy gradients, models "
+    "trained by the likelihood of data that go on from their own samples, and proposals: what they draw is weighed "
+    "against their own log-probability without a gradient, as in noise contrastive estimation and importance sampling.",
     needs=(BackwardRan, SamplesUsed),
     examine=examine,
     bad=(bad, bad_actor),

@@ -38,14 +38,13 @@ def _graph_bytes(survivor: Survivor) -> int:
 
 def _finding(holding: Holding) -> Finding:
     kept = holding.latest
-    heavy = holding.grows(_graph_bytes)
-    forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
+    growing = holding.grows(_graph_bytes)
     return RULE.finding(
-        f"`{kept.holder}` chains the graphs of all steps so far: {_cost(holding, heavy)}",
+        f"`{kept.holder}` chains the graphs of all steps so far: {_cost(holding, growing)}",
         subject=kept.holder,
         location=holding.location,
-        help=f"add numbers instead of tensors with a graph to `{kept.holder}`: `loss.item()`, or `loss.detach()`",
-        severity="error" if heavy else "warning",
+        help=f"add numbers instead of tensors with a graph to `{kept.holder}`: `float(loss)`, or `loss.detach()`",
+        severity="error" if holding.is_heavy(_graph_bytes) else "warning",
         evidence={
             "graph_nodes": kept.nodes,
             "graph_nodes_per_step": round(holding.per_step(_nodes), 1),
@@ -53,15 +52,15 @@ def _finding(holding: Holding) -> Finding:
             "graph_bytes_per_step": round(holding.per_step(_graph_bytes)),
             "buffers_freed": "yes" if kept.freed else "no",
         },
-        notes=(forecast,) if forecast else (),
+        notes=(holding.forecast(_graph_bytes),) if growing else (),
         step_first=holding.steps[0],
         step_count=holding.steps[-1] - holding.steps[0],
     )
 
 
-def _cost(holding: Holding, heavy: bool) -> str:
+def _cost(holding: Holding, growing: bool) -> str:
     kept = holding.latest
-    if heavy:
+    if growing:
         growth = in_bytes(holding.per_step(_graph_bytes))
         return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more per step"
     freed = "backward freed the activations, " if kept.freed else ""
@@ -173,7 +172,8 @@ RULE = Rule(
     severity="warning",
     title="a running total keeps the graph of every step",
     observes="At step boundaries, follows the graphs of living tensors, and looks for one whose graph reaches back "
-    "through all steps and grows by the same amount with each.",
+    "through all steps and grows by the same amount with each. It is an error where the bytes that it keeps would fill "
+    "gigabytes in a long run: 64 KiB per step, or more, are 6 GiB in 100,000 steps.",
     why="Adding a tensor with a graph gives a tensor whose graph contains both: the sum keeps every step alive, and a "
     "later backward would run through all of them.",
     fix="Add `loss.item()` or `loss.detach()`.",

@@ -43,9 +43,7 @@ def _nodes(survivor: Survivor) -> int:
 def _finding(holding: Holding) -> Finding:
     kept = holding.latest
     container = kept.holder.rpartition("[")[0] if kept.holder_kind == "dict" else kept.holder
-    heavy = holding.grows(_graph_bytes)
-    forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
-    notes = [forecast] if forecast else []
+    notes = [holding.forecast(_graph_bytes)] if holding.grows(_graph_bytes) and not kept.limit else []
     if kept.limit:
         notes.append(f"it drops the oldest only when it holds {kept.limit:,}, which was not reached")
     made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
@@ -55,7 +53,7 @@ def _finding(holding: Holding) -> Finding:
         subject=container,
         location=holding.location,
         help=f"store a number or a tensor without a graph: `{container}` should take `.item()` or `.detach()` of it",
-        severity="error" if heavy and not kept.limit else "warning",
+        severity="error" if holding.is_heavy(_graph_bytes) and not kept.limit else "warning",
         confidence="medium" if kept.limit else "high",
         evidence={
             "tensors": kept.count,
@@ -213,7 +211,8 @@ RULE = Rule(
     severity="warning",
     title="a container keeps the graph of every step",
     observes="At step boundaries, counts the living tensors that have a graph, by the line that made them and the "
-    "container that holds them, and measures the bytes that their graphs keep alive.",
+    "container that holds them, and measures the bytes that their graphs keep alive. It is an error where these would "
+    "fill gigabytes in a long run: 64 KiB per step, or more, are 6 GiB in 100,000 steps.",
     why="A tensor with a graph keeps every node behind it alive. Without a backward through it, it also keeps all "
     "activations, so memory runs out after enough steps; after a backward, only nodes remain.",
     fix="Store `loss.item()` or `loss.detach()`.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import PairsChose, PairsReduced
+from autograd_doctor.events.losses import PairsMeant, PairsReduced
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -14,7 +14,7 @@ from autograd_doctor.wording import shape
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     meant = {event.location for event in trace.of(PairsReduced) if event.backward is not None}
-    meant |= {event.location for event in trace.of(PairsChose)}
+    meant |= {event.location for event in trace.of(PairsMeant)}
     for events in pairs_by_line(trace, lambda event: event.backward is None and event.location not in meant):
         first = events[0]
         yield RULE.finding(
@@ -145,10 +145,10 @@ RULE = Rule(
     "metric says nothing about the model, and may choose a checkpoint or stop the training all the same.",
     fix="Give both the same shape: `prediction.squeeze(1) == labels`.",
     fine="What no model made, as the numbers of samples that belong together. What one model says of two samples, each "
-    "value with all of the other, as in the area under a ROC curve. Masks of pairs: a tensor compared with itself, or "
-    "with a dimension that was put in on the spot, and comparisons that choose among as many other values, however "
-    "many they are.",
-    needs=(PairsChose, PairsReduced),
+    "value with all of the other, as in the area under a ROC curve. Distances between two samples, which take the "
+    "pairs of one with itself as well. Masks of pairs: a tensor compared with itself, or with a dimension that was "
+    "put in on the spot, and comparisons that choose among as many other values, however many they are.",
+    needs=(PairsMeant, PairsReduced),
     examine=examine,
     bad=(bad, bad_validation, bad_error),
     good=(good, good_pairs_of_one_class),

@@ -38,7 +38,8 @@ def _finding(trace: Trace, events: list[TargetLearned]) -> Finding:
         f"gradient to them{', which an optimizer follows' if event.chasing else ''}",
         subject=trace.parameter_name(event.parameters[0]),
         location=event.target_at,
-        help="compute the target under `torch.no_grad()`, or `detach()` it here",
+        help="compute the target under `torch.no_grad()`, or `detach()` it here; residual gradients, if these are "
+        "meant, want two independent draws of what follows",
         confidence="medium",
         evidence={"parameters": len(event.parameters)},
         related=tuple(related),
@@ -189,8 +190,10 @@ RULE = Rule(
     why="The gradient also pulls the target towards the prediction, so that what is known only later is bent to fit "
     "what was guessed before.",
     fix="Cut the target off: `torch.no_grad()` around its computation, or `detach()`.",
-    fine="Consistency of two predictions without data in between, differential equations, and residual-gradient "
-    "methods, which do this on purpose.",
+    fine="Consistency of two predictions without data in between, differential equations, and equations whose solution "
+    "is also fitted to data: the same parameters are compared with these alone. Residual gradients where each state is "
+    "always followed by the same, which shows where a batch holds few states many times; elsewhere they look like the "
+    "slip, and are told of.",
     needs=(BackwardRan, ParameterCopied, ParameterSeen, TargetLearned),
     examine=examine,
     bad=(bad, bad_advantage, bad_target_network),

@@ -25,6 +25,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(trace: Trace, events: list[PaddedTargetsSeen], padded: int, counted: int) -> Finding:
     first = events[0]
+    slots = all(event.is_end for event in events) and len({event.positions for event in events}) == 1
     related = [Related("the sequences go into the model here", first.called_at)] if first.called_at else []
     return RULE.finding(
         f"{padded} of the {counted} targets that `{first.operation}` counted ({padded / counted:.0%}) belong to "
@@ -32,9 +33,16 @@ def _finding(trace: Trace, events: list[PaddedTargetsSeen], padded: int, counted
         f"{first.filled_with:g}; all of these targets are {first.target}",
         subject=first.name or "targets",
         location=first.location,
-        confidence="medium",
+        severity="info" if slots else None,
+        confidence="low" if slots else "medium",
         help=f"leave them out: `ignore_index={first.target}`, or, where {first.target} is a class of its own as well, "
         "fill targets up with -100, which the loss ignores",
+        notes=(
+            f"{first.target} is also what ends each sequence, and all batches have {first.positions} positions: if the "
+            "model is to fill all of these, it is right; if it stops at the first one, only that is to be learned",
+        )
+        if slots
+        else (),
         evidence={"padded": padded, "counted": counted, "target": first.target or 0, "batches": len(events)},
         related=tuple(each for each in related if each.location != first.location),
         step_first=first.step + 1,
@@ -155,7 +163,9 @@ RULE = Rule(
     why="Padding is easy to predict: the loss looks better than it is, and what the model learns depends on how long "
     "the longest sequence of a batch is.",
     fix="Tell the loss to ignore them (`ignore_index`), or leave them out before it is averaged.",
-    fine="Padded targets that are ignored, weighed with zero, or masked in a loss that was not reduced.",
+    fine="Padded targets that are ignored, weighed with zero, or masked in a loss that was not reduced. Where the "
+    "filling alone marks the end, and all batches are of one length, the model may be meant to fill all positions: an "
+    "`info`.",
     needs=(ModuleSeen, PaddedTargetsSeen),
     examine=examine,
     bad=(bad, bad_features),

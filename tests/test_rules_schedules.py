@@ -105,6 +105,7 @@ def stepped(*optimizers: int, at: int) -> list[Event]:
     return [OptimizerStepped(optimizer=optimizer, location=None, step=at) for optimizer in optimizers]
 
 
+SLOW = [9.0, 8.0, 7.0, 6.0, 5.0]
 MEANS = [[(loss, loss, loss)] for loss in FALLING]
 TWO_MEANS = [[*means, (7.0, 7.0, 7.0)] for means in MEANS]
 HITS = seen(RISING)
@@ -119,13 +120,15 @@ TOKENS = [[(round(share * 900), 900)] for share in RISING]
         ([chosen(RISING, equal=[[*lines, *lines] for lines in HITS])], "medium"),
         ([chosen([1 - share for share in RISING], "max", equal=HITS)], "medium"),
         ([chosen(FALLING, "max")], "high"),
-        ([chosen(FALLING, "max", losses=[9.0, 8.0, 7.0, 6.0, 5.0], evaluated=MEANS)], "high"),
+        ([chosen(FALLING, "max", losses=SLOW, evaluated=MEANS, sizes=[[200]] * 5)], "high"),
+        ([chosen(FALLING, "max", losses=SLOW, evaluated=TWO_MEANS, sizes=[[200, 700]] * 5)], "high"),
+        ([chosen(RISING, equal=[[*lines, (3, 700)] for lines in HITS])], "medium"),
         ([chosen(RISING)], ""),
         ([chosen(RISING, equal=HITS, refused=0)], ""),
         ([chosen(RISING, "max", equal=HITS)], ""),
         ([chosen(RISING, equal=[[*lines, (3, 200)] for lines in HITS])], ""),
         ([chosen([1 - share for share in RISING], equal=HITS)], ""),
-        ([chosen(FALLING, "max", losses=[9.0, 8.0, 7.0, 6.0, 5.0], evaluated=TWO_MEANS)], ""),
+        ([chosen(FALLING, "max", losses=SLOW, evaluated=TWO_MEANS, sizes=[[200, 200]] * 5)], ""),
         ([chosen(FALLING, "max"), chosen(FALLING, "min")], ""),
         ([chosen(FALLING, "max"), chosen(FALLING, "min", kind="EarlyStopping", refused=0)], "high"),
         ([chosen(RISING, equal=HITS), *stepped(0, 1, at=20)], ""),
@@ -138,6 +141,8 @@ TOKENS = [[(round(share * 900), 900)] for share in RISING]
         "mistakes in mode max",
         "the loss in mode max",
         "the loss of an evaluation",
+        "the loss of an evaluation beside that of other samples",
+        "hits beside those of other samples",
         "a share of what nobody saw",
         "all are kept",
         "the right mode",

@@ -136,8 +136,9 @@ class MetricFollowed(Event, frozen=True):
     metrics, at, learning_rates: of each call, the steps taken by then, and the first group's rate after it. losses: the
     mean loss of the backwards since the call before, None where not all were read. rows: how many a model took in
     without gradients since the newest step before an evaluation. equal: how many values were found equal then, and of
-    how many, by each line that compares two tensors and was seen. evaluated: of each line that was seen to compute a
-    loss without gradients then, what it may have been averaged to: over its results, over rows, and over both.
+    how many, by each line that compares two tensors and was seen. evaluated, sizes: of each line that was seen to
+    compute a loss without gradients then, what it may have been averaged to, over its results, over rows, and over
+    both, and how many rows these were.
     """
 
     scheduler: int
@@ -151,6 +152,7 @@ class MetricFollowed(Event, frozen=True):
     rows: list[int]
     equal: list[list[tuple[int, int]]]
     evaluated: list[list[tuple[float, float, float]]] = []
+    sizes: list[list[int]] = []
     kind: str = "ReduceLROnPlateau"
     argument: str = "mode"
     monitor: str = ""

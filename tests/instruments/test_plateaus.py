@@ -12,6 +12,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from autograd_doctor.events.cycle import MetricFollowed
 from autograd_doctor.instruments.cycle.plateaus import Plateaus
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.choosers import Choice, Predicted
 from tests.watching import watching
 
@@ -149,3 +150,17 @@ def test_hits_among_what_a_framework_has_gathered(predictions: object, labels: o
         signals.chose.send(choice(Chooser(), 0.5))
     (event,) = recorded.of(MetricFollowed)
     assert event.equal == [equal]
+
+
+def test_losses_are_read_of_steps_that_are_glanced_at_only() -> None:
+    with watching(Plateaus) as recorded:
+        keep, weight = Chooser(), nn.Parameter(torch.tensor(1.0))
+        optimizer = torch.optim.SGD([weight], lr=0.0)
+        recorded.attend(Attention.GLANCE)
+        for scales in ((1.0, 3.0), (4.0,)):
+            for scale in scales:
+                (scale * weight).backward()
+                optimizer.step()
+            recorded.session.signals.choosers.chose.send(choice(keep, scales[0]))
+    (event,) = recorded.of(MetricFollowed)
+    assert event.losses == [2.0, 4.0]

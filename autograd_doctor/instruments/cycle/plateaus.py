@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
@@ -18,7 +18,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.cycle.schedulers import optimizer_of
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.instruments.spine.late_losses import LateLosses
+from autograd_doctor.instruments.spine.late_losses import KnownLoss, LateLosses
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
@@ -49,8 +49,7 @@ _NO_LABEL = -100
 
 @dataclass(eq=False)
 class _Followed:
-    """What one follower was given so far. began: how many steps there were by then. loss, steps: the sum, and of how
-    many, by then."""
+    """What one follower was given so far. before: what had gone backward by then."""
 
     name: str
     optimizer: int | None
@@ -60,9 +59,7 @@ class _Followed:
     argument: str = "mode"
     monitor: str = ""
     given: int = 0
-    began: int = 0
-    loss: float = 0.0
-    steps: int = 0
+    before: _Losses = field(default_factory=lambda: _Losses())
     refused: int = 0
     metrics: list[float] = field(default_factory=list)
     rates: list[float | None] = field(default_factory=list)
@@ -71,6 +68,23 @@ class _Followed:
     rows: list[int] = field(default_factory=list)
     equal: list[list[tuple[int, int]]] = field(default_factory=list)
     evaluated: list[list[tuple[float, float, float]]] = field(default_factory=list)
+    sizes: list[list[int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Losses:
+    """Those that went backward: their sum, how many they are, and how many backwards were read or ran at all."""
+
+    total: float = 0.0
+    count: int = 0
+    read: int = 0
+    ran: int = 0
+
+    def mean_since(self, before: _Losses) -> float | None:
+        """None where not all were read."""
+        count = self.count - before.count
+        are_all = self.read - before.read == self.ran - before.ran
+        return (self.total - before.total) / count if count and are_all else None
 
 
 @dataclass(slots=True)
@@ -125,12 +139,11 @@ class Plateaus(Instrument):
         self._numbers = Numbers()
         self._made: IdentityTable[Place | None] = IdentityTable()
         self._followed: dict[int, _Followed] = {}
-        self._loss = 0.0
-        self._steps = 0
+        self._losses = _Losses()
         self._newest = _Evaluation(0)
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
+        self.listen(self._late_losses.known, self._loss_known)
         self.listen(self._module_calls.root_began, self._root_began)
         self.listen(signals.operations.ended, self._compared, attention=Attention.FULL, names=EQUALITIES)
         self.listen(signals.operations.ended, self._loss_computed, attention=Attention.FULL, names=frozenset(CATALOGUE))
@@ -160,16 +173,15 @@ class Plateaus(Instrument):
                     rows=followed.rows,
                     equal=followed.equal,
                     evaluated=followed.evaluated,
+                    sizes=followed.sizes,
                 )
             )
 
-    def _step_taken(self, course: Course) -> None:
-        course.when_loss_known(self, self._count)
-
-    def _count(self, loss: float | None) -> None:
-        if loss is not None and math.isfinite(loss):
-            self._loss += loss
-            self._steps += 1
+    def _loss_known(self, loss: KnownLoss) -> None:
+        self._losses.read += loss.kind != "transform"
+        if loss.kind != "grad" and math.isfinite(loss.value):
+            self._losses.total += loss.value
+            self._losses.count += 1
 
     @property
     def _evaluation(self) -> _Evaluation:
@@ -270,7 +282,7 @@ class Plateaus(Instrument):
         if not metric or followed.given == _MOST:
             return
         followed.given += 1
-        evaluation, at = self._newest, self._course.steps
+        evaluation, at, ran = self._newest, self._course.steps, self._course.backwards
         counts = [count for count, _ in evaluation.equal.values()]
         compared, rows = [of for _, of in evaluation.equal.values()], evaluation.rows
         losses = [copy(each) for each in evaluation.losses.values()]
@@ -281,19 +293,15 @@ class Plateaus(Instrument):
             followed.metrics.append(float(values[0]))
             followed.rates.append(rate)
             followed.at.append(at)
-            followed.losses.append(self._mean_loss(followed, at))
+            losses_now = replace(self._losses, ran=ran)
+            followed.losses.append(losses_now.mean_since(followed.before))
+            followed.before = losses_now
             followed.rows.append(rows)
             followed.equal.append([(int(count), of) for count, of in zip(found, compared, strict=True)])
             followed.evaluated.append([each.means(*two) for each, *two in zip(losses, totals, by_rows, strict=True)])
+            followed.sizes.append([each.rows for each in losses])
 
         self._late_values.ask(self, [*metric, *counts, *sums], known)
-
-    def _mean_loss(self, followed: _Followed, at: int) -> float | None:
-        """Of all steps since the last metric; None where not all were read."""
-        loss, steps = self._loss - followed.loss, self._steps - followed.steps
-        are_all = 0 < steps == at - followed.began
-        followed.loss, followed.steps, followed.began = self._loss, self._steps, at
-        return loss / steps if are_all else None
 
     def _met(self, scheduler: LRScheduler) -> _Followed:
         optimizer = optimizer_of(scheduler)

@@ -51,10 +51,24 @@ def _may_be_meant(trace: Trace, event: MetricFollowed, kind: str) -> bool:
 
 
 def _is_alone(event: MetricFollowed, kind: str) -> bool:
-    """Whether evaluations were seen to compute no other loss, and to compare nothing else."""
+    """Whether evaluations were seen to compute no other loss of as many samples, or to compare nothing else of them."""
     if kind == "evaluated":
-        return all(len(lines) < 2 for lines in event.evaluated)
-    return all(len({equal / compared for equal, compared in lines if compared}) < 2 for lines in event.equal)
+        told = zip(event.metrics, event.evaluated, event.sizes, strict=True)
+        return not any(_has_other_loss(*each) for each in told)
+    whole = 1 if max(event.metrics) <= 1 else 100
+    return not any(_has_other_share(metric / whole, lines) for metric, _, lines in _told(event))
+
+
+def _has_other_loss(metric: float, lines: Sequence[Sequence[float]], sizes: Sequence[int]) -> bool:
+    mine = {rows for means, rows in zip(lines, sizes, strict=True) if _gave(metric, means)}
+    return any(rows in mine and not _gave(metric, means) for means, rows in zip(lines, sizes, strict=True))
+
+
+def _has_other_share(metric: float, lines: Sequence[tuple[int, int]]) -> bool:
+    shares = [(equal / compared, compared) for equal, compared in lines if compared]
+    is_mine = [_is_near(metric, share) or _is_near(metric, 1 - share) for share, _ in shares]
+    mine = {compared for (_, compared), mine in zip(shares, is_mine, strict=True) if mine}
+    return any(compared in mine and not own for (_, compared), own in zip(shares, is_mine, strict=True))
 
 
 def _optimizers_meanwhile(trace: Trace, event: MetricFollowed) -> set[int | None]:
@@ -96,11 +110,13 @@ def _kind(event: MetricFollowed, least: float) -> str:
 
 def _is_evaluated(event: MetricFollowed) -> bool:
     """Whether it was what a loss function gave in evaluations, more than once: to so many digits, nothing else is."""
-    times = 0
-    for metric, lines in zip(event.metrics, event.evaluated, strict=False):
-        means = [mean for line in lines for mean in line]
-        times += any(math.isclose(metric, mean, rel_tol=_SAME_EVALUATED) for mean in means)
-    return times > 1
+    told = zip(event.metrics, event.evaluated, strict=False)
+    return sum(any(_gave(metric, line) for line in lines) for metric, lines in told) > 1
+
+
+def _gave(metric: float, means: Sequence[float]) -> bool:
+    """Whether a metric is one of the means that a line may have given."""
+    return any(math.isclose(metric, mean, rel_tol=_SAME_EVALUATED) for mean in means)
 
 
 def _kind_of_share(event: MetricFollowed, whole: int) -> str:
@@ -313,8 +329,9 @@ RULE = Rule(
     "schedule that has not lowered the rate, a checkpoint that keeps every model, and early stopping that has not "
     "ended training, or did so at a threshold. A share of which nobody saw what was counted, as one that NumPy "
     "counts, is an `info` where a schedule follows it; of checkpoints and early stopping, nothing is said then, nor "
-    "where several optimizers step, as in adversarial training, where an evaluation computes several losses or "
-    "compares several things, or where another checkpoint keeps the other end of the same metric.",
+    "where several optimizers step, as in adversarial training, where an evaluation computes several losses, or "
+    "compares several things, of the same samples, or where another checkpoint keeps the other end of the same metric. "
+    "What two models say is no hit where they agree, nor is a class with which all answers are compared.",
     needs=(BackwardRan, LightStepsCounted, MetricFollowed, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_loss_in_mode_max),

@@ -116,6 +116,21 @@ def test_two_answers_of_models_are_no_hits() -> None:
     assert (event.rows, event.equal) == ([40], [[]])
 
 
+def test_what_is_of_no_model_counts_for_a_schedule_alone() -> None:
+    with watching(Plateaus) as recorded:
+        keep, model = Chooser(), nn.Linear(2, 3)
+        plateau = ReduceLROnPlateau(torch.optim.SGD(model.parameters(), lr=0.1))
+        with torch.no_grad():
+            model(torch.randn(20, 2))
+            (torch.randn(20) == torch.randn(20)).sum()
+            nn.functional.mse_loss(torch.randn(20), torch.randn(20))
+        plateau.step(0.5)
+        recorded.session.signals.choosers.chose.send(choice(keep, 0.5))
+    schedule, chooser = recorded.of(MetricFollowed)
+    assert (len(schedule.equal[0]), len(schedule.evaluated[0])) == (1, 1)
+    assert (chooser.equal, chooser.evaluated) == ([[]], [[]])
+
+
 def test_answers_that_are_all_compared_with_one_class_are_no_hits() -> None:
     with watching(Plateaus) as recorded:
         keep, model = Chooser(), nn.Linear(2, 3)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
@@ -39,6 +39,7 @@ from autograd_doctor.signals.choosers import Choice, Predicted
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.schedulers import ScheduleCall
 
+_SCHEDULE = "ReduceLROnPlateau"
 _MOST = 64
 """Metrics of one follower: which way they go shows long before."""
 _MOST_PREDICTED = 2**26
@@ -55,7 +56,7 @@ class _Followed:
     optimizer: int | None
     place: Place | None
     mode: str
-    kind: str = "ReduceLROnPlateau"
+    kind: str = _SCHEDULE
     argument: str = "mode"
     monitor: str = ""
     given: int = 0
@@ -87,6 +88,14 @@ class _Losses:
         return (self.total - before.total) / count if count and are_all else None
 
 
+class _Equal(NamedTuple):
+    """What a line has found equal, and of how many; whether one side is known to come from a model."""
+
+    equal: torch.Tensor
+    compared: int
+    of_model: bool
+
+
 @dataclass(slots=True)
 class _Evaluated:
     """The results of a loss at one line, added up where they lie: as they are, and by rows."""
@@ -95,6 +104,7 @@ class _Evaluated:
     by_rows: torch.Tensor
     results: int
     rows: int
+    of_model: bool
 
     def means(self, total: float, by_rows: float) -> tuple[float, float, float]:
         """Of the results, of sums over rows, and of means over rows."""
@@ -107,7 +117,7 @@ class _Evaluation:
 
     after: int
     rows: int = 0
-    equal: dict[Place | None, tuple[torch.Tensor, int]] = field(default_factory=dict)
+    equal: dict[Place | None, _Equal] = field(default_factory=dict)
     losses: dict[Place | None, _Evaluated] = field(default_factory=dict)
 
 
@@ -199,26 +209,29 @@ class Plateaus(Instrument):
     def _compared(self, operation: Operation) -> None:
         """Count on the device of the answers, which nobody waits for before somebody is given a metric."""
         answers, compared = operation.result, tensors_in(operation.args)
-        if len(compared) < 2 or not is_a(answers, torch.Tensor) or not self._has_labels(compared):
+        if len(compared) < 2 or not is_a(answers, torch.Tensor) or self._is_of_one_class(compared):
             return
-        equal = (answers if spelt(operation.name).name == "eq" else ~answers).sum()
-        self._count_equal(operation.place, equal, answers.numel())
+        of_model = self._of_model(compared)
+        if not all(of_model):
+            equal = (answers if spelt(operation.name).name == "eq" else ~answers).sum()
+            self._count_equal(operation.place, equal, answers.numel(), of_model=any(of_model))
 
-    def _has_labels(self, compared: Sequence[torch.Tensor]) -> bool:
-        """Whether these may be answers and labels: neither the answers of two models, nor one and the same class."""
+    def _is_of_one_class(self, compared: Sequence[torch.Tensor]) -> bool:
+        """Whether one of these holds the same value for all."""
         made, sizes = [self._tensors.get(each) for each in compared], [each.numel() for each in compared]
-        is_one = any(each is not None and each.operation in CONSTANTS for each in made)
-        return not (is_one or min(sizes) == 1 < max(sizes) or self._are_answers(compared))
+        return min(sizes) == 1 < max(sizes) or any(each is not None and each.operation in CONSTANTS for each in made)
 
-    def _are_answers(self, compared: Sequence[torch.Tensor]) -> bool:
-        """Whether all are known to come from models: they may be meant to differ."""
+    def _of_model(self, compared: Sequence[torch.Tensor]) -> list[bool]:
+        """Which of these are known to be what a model says: two of them may be meant to differ."""
         made = [self._tensors.get(each) for each in compared]
-        return all(each is not None and each.values for each in made)
+        return [each is not None and each.values != 0 for each in made]
 
-    def _count_equal(self, where: Place | None, equal: torch.Tensor, compared: int) -> None:
+    def _count_equal(self, where: Place | None, equal: torch.Tensor, compared: int, *, of_model: bool) -> None:
         known = self._evaluation.equal
-        before, of = known.get(where, (0, 0))
-        known[where] = before + equal, of + compared
+        before = known.get(where)
+        if before is not None:
+            equal, compared, of_model = before.equal + equal, before.compared + compared, before.of_model and of_model
+        known[where] = _Equal(equal, compared, of_model)
 
     def _predicted(self, predicted: Predicted) -> None:
         """Of what a framework has gathered as arrays: how many labels have the highest score."""
@@ -231,23 +244,25 @@ class Plateaus(Instrument):
         if answers.shape == labels.shape and answers.dtype.kind == "i":
             counted = labels != _NO_LABEL
             equal = torch.tensor(int(((answers == labels) & counted).sum()), device="cpu")
-            self._count_equal(place(), equal, int(counted.sum()))
+            self._count_equal(place(), equal, int(counted.sum()), of_model=True)
 
     def _loss_computed(self, operation: Operation) -> None:
         """Of an evaluation: nothing is trained on it."""
         loss, given = operation.result, tensors_in(operation.args)
         if operation.grad_enabled or not given or not given[0].dim() or not given[0].shape[0] or not loss.numel():
             return
-        if len(given) > 1 and self._are_answers(given[:2]):
+        of_model = self._of_model(given[:2])
+        if len(given) > 1 and all(of_model):
             return
         total, rows = loss.sum(), given[0].shape[0]
         losses = self._evaluation.losses
         known = losses.get(operation.place)
         if known is None:
-            losses[operation.place] = _Evaluated(total, total * rows, loss.numel(), rows)
+            losses[operation.place] = _Evaluated(total, total * rows, loss.numel(), rows, any(of_model))
         else:
             known.total, known.by_rows = known.total + total, known.by_rows + total * rows
             known.results, known.rows = known.results + loss.numel(), known.rows + rows
+            known.of_model &= any(of_model)
 
     # ---------------------------------------------------------------------------------------------------- followers
 
@@ -283,13 +298,13 @@ class Plateaus(Instrument):
             return
         followed.given += 1
         evaluation, at, ran = self._newest, self._course.steps, self._course.backwards
-        counts = [count for count, _ in evaluation.equal.values()]
-        compared, rows = [of for _, of in evaluation.equal.values()], evaluation.rows
-        losses = [copy(each) for each in evaluation.losses.values()]
+        chooses, rows = followed.kind != _SCHEDULE, evaluation.rows
+        equal = [each for each in evaluation.equal.values() if each.of_model or not chooses]
+        losses = [copy(each) for each in evaluation.losses.values() if each.of_model or not chooses]
         sums = [each.total for each in losses] + [each.by_rows for each in losses]
 
         def known(values: Sequence[float]) -> None:
-            found, totals, by_rows = _parted(values[1:], len(counts), len(losses))
+            found, totals, by_rows = _parted(values[1:], len(equal), len(losses))
             followed.metrics.append(float(values[0]))
             followed.rates.append(rate)
             followed.at.append(at)
@@ -297,11 +312,11 @@ class Plateaus(Instrument):
             followed.losses.append(losses_now.mean_since(followed.before))
             followed.before = losses_now
             followed.rows.append(rows)
-            followed.equal.append([(int(count), of) for count, of in zip(found, compared, strict=True)])
+            followed.equal.append([(int(count), each.compared) for count, each in zip(found, equal, strict=True)])
             followed.evaluated.append([each.means(*two) for each, *two in zip(losses, totals, by_rows, strict=True)])
             followed.sizes.append([each.rows for each in losses])
 
-        self._late_values.ask(self, [*metric, *counts, *sums], known)
+        self._late_values.ask(self, [*metric, *(each.equal for each in equal), *sums], known)
 
     def _met(self, scheduler: LRScheduler) -> _Followed:
         optimizer = optimizer_of(scheduler)

@@ -331,7 +331,8 @@ RULE = Rule(
     "counts, is an `info` where a schedule follows it; of checkpoints and early stopping, nothing is said then, nor "
     "where several optimizers step, as in adversarial training, where an evaluation computes several losses, or "
     "compares several things, of the same samples, or where another checkpoint keeps the other end of the same metric. "
-    "What two models say is no hit where they agree, nor is a class with which all answers are compared.",
+    "What two models say is no hit where they agree, nor is a class with which all answers are compared. Checkpoints "
+    "and early stopping are judged only by hits and losses of what is known to come from a model.",
     needs=(BackwardRan, LightStepsCounted, MetricFollowed, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_loss_in_mode_max),

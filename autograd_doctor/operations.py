@@ -28,6 +28,10 @@ PRODUCTS = SCALING | {"__matmul__", "dot", "inner", "matmul", "mv"}
 EQUALITIES = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})
 ORDERINGS = frozenset({"__ge__", "__gt__", "__le__", "__lt__", "ge", "gt", "le", "lt"})
 COMPARISONS = EQUALITIES | ORDERINGS
+CONSTANTS = frozenset(
+    {"full", "full_like", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "zeros", "zeros_like"}
+)
+"""Operations that fill a tensor with one number."""
 TAKES = frozenset({"__getitem__", "index_select"})
 """Operations that take rows by their numbers."""
 PICKS = frozenset({"__getitem__", "gather", "take_along_dim"})

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from autograd_doctor.events.cycle import MetricFollowed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.rules.cycle.plateau_reversed import RULE
 from autograd_doctor.trace import Trace
 
@@ -88,3 +90,91 @@ def test_losses_that_were_not_all_read_tell_nothing_of_the_metric() -> None:
     event = followed([*FALLING, 0.27, 0.25], "max", losses=losses, learning_rates=[*RATES, 1e-3, 1e-4], rows=[0] * 7)
     (finding,) = RULE.examine(Trace((event,)), RULE.defaults)
     assert finding.confidence == "high"
+
+
+# ------------------------------------------------------------------------------------------------- what is chosen by it
+
+
+def chosen(metrics: list[float], mode: str = "min", **told: Any) -> MetricFollowed:
+    """A checkpoint that has turned all but the first away."""
+    told = {"kind": "ModelCheckpoint", "monitor": "val", "refused": len(metrics) - 1, "at": [9, 18, 27, 36, 45], **told}
+    return followed(metrics, mode, learning_rates=[None] * len(metrics), **told)
+
+
+def stepped(*optimizers: int, at: int) -> list[Event]:
+    return [OptimizerStepped(optimizer=optimizer, location=None, step=at) for optimizer in optimizers]
+
+
+SLOW = [9.0, 8.0, 7.0, 6.0, 5.0]
+MEANS = [[(loss, loss, loss)] for loss in FALLING]
+TWO_MEANS = [[*means, (7.0, 7.0, 7.0)] for means in MEANS]
+HITS = seen(RISING)
+TOKENS = [[(round(share * 900), 900)] for share in RISING]
+
+
+@pytest.mark.parametrize(
+    ("events", "confidence"),
+    [
+        ([chosen(RISING, equal=HITS)], "medium"),
+        ([chosen(RISING, equal=TOKENS, rows=[7] * 5)], "medium"),
+        ([chosen(RISING, equal=[[*lines, *lines] for lines in HITS])], "medium"),
+        ([chosen([1 - share for share in RISING], "max", equal=HITS)], "medium"),
+        ([chosen(FALLING, "max")], "high"),
+        ([chosen(FALLING, "max", losses=SLOW, evaluated=MEANS, sizes=[[200]] * 5)], "high"),
+        ([chosen(FALLING, "max", losses=SLOW, evaluated=TWO_MEANS, sizes=[[200, 700]] * 5)], "high"),
+        ([chosen(RISING, equal=[[*lines, (3, 700)] for lines in HITS])], "medium"),
+        ([chosen(RISING)], ""),
+        ([chosen(RISING, equal=HITS, refused=0)], ""),
+        ([chosen(RISING, "max", equal=HITS)], ""),
+        ([chosen(RISING, equal=[[*lines, (3, 200)] for lines in HITS])], ""),
+        ([chosen([1 - share for share in RISING], equal=HITS)], ""),
+        ([chosen(FALLING, "max", losses=SLOW, evaluated=TWO_MEANS, sizes=[[200, 200]] * 5)], ""),
+        ([chosen(FALLING, "max"), chosen(FALLING, "min")], ""),
+        ([chosen(FALLING, "max"), chosen(FALLING, "min", kind="EarlyStopping", refused=0)], "high"),
+        ([chosen(RISING, equal=HITS), *stepped(0, 1, at=20)], ""),
+        ([chosen(RISING, equal=HITS), *stepped(0, at=20), *stepped(1, at=60)], "medium"),
+    ],
+    ids=[
+        "hits",
+        "hits of tokens",
+        "hits that two lines count",
+        "mistakes in mode max",
+        "the loss in mode max",
+        "the loss of an evaluation",
+        "the loss of an evaluation beside that of other samples",
+        "hits beside those of other samples",
+        "a share of what nobody saw",
+        "all are kept",
+        "the right mode",
+        "two things are compared",
+        "mistakes",
+        "two losses are evaluated",
+        "the best and the worst are kept",
+        "another follows the same rightly",
+        "two optimizers",
+        "another fold with its own optimizer",
+    ],
+)
+def test_models_that_are_chosen_the_other_way(events: list[Event], confidence: str) -> None:
+    found = [finding.confidence for finding in RULE.examine(Trace(tuple(events)), RULE.defaults)]
+    assert found == ([confidence] if confidence else [])
+
+
+@pytest.mark.parametrize(
+    ("told", "change"),
+    [
+        ({}, "pass `mode='max'` to `ModelCheckpoint`"),
+        (
+            {"kind": "TrainingArguments", "argument": "greater_is_better"},
+            "pass `greater_is_better=True` to `TrainingArguments`",
+        ),
+        (
+            {"kind": "Checkpoint", "argument": "score_function"},
+            "return the negative of it from the `score_function` of `Checkpoint`",
+        ),
+    ],
+    ids=["Lightning", "Transformers", "Ignite"],
+)
+def test_what_is_to_be_changed_is_said_in_the_words_of_the_framework(told: dict[str, Any], change: str) -> None:
+    (finding,) = RULE.examine(Trace((chosen(RISING, equal=HITS, **told),)), RULE.defaults)
+    assert finding.help == change

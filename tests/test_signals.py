@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import random
+import sys
 from collections.abc import Iterator
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy
@@ -21,6 +25,7 @@ from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensor_facts import extent
 from autograd_doctor.signals import Signals, reads
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.choosers import Choosers, _EntryPoint
 from autograd_doctor.signals.guard import Guard, LookClock, hide_from_observers
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import NamedSignal, Seam, Signal
@@ -1072,6 +1077,72 @@ def test_wrapped_steps():
     assert heard.names == ["asked", "asked"]
     assert [vars(kind)["step"] for kind in (before, later, other)] == [step] * 3
     assert "__init_subclass__" not in vars(torch.optim.Optimizer)
+
+
+class Stopping:
+    """As that of a framework."""
+
+    def __init__(self, patience=1):
+        self.monitor, self.mode, self.patience, self.wait_count = "score", "max", patience, 0
+
+    def _evaluate_stopping_criteria(self, current):
+        self.wait_count += 1
+        return self.wait_count > 1, None
+
+
+def test_choosers_of_a_framework_that_is_there(monkeypatch):
+    module = ModuleType("lightning.pytorch.callbacks.early_stopping")
+    module.EarlyStopping = Stopping
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    before = dict(vars(Stopping))
+    with Heard("choosers") as heard:
+        stopping = Stopping(2)
+        assert [stopping._evaluate_stopping_criteria(current) for current in (0.5, 0.25)] == [
+            (False, None),
+            (True, None),
+        ]
+    assert heard.names == ["made", "chose", "chose"]
+    choices = [what for name, what in heard if name == "chose"]
+    assert [(each.metric, each.refused) for each in choices] == [(0.5, False), (0.25, True)]
+    assert (choices[0].chooser, choices[0].monitor, choices[0].mode) == (stopping, "score", "max")
+    assert dict(vars(Stopping)) == before
+
+
+def test_choosers_wait_for_a_framework_and_leave_it_alone_afterwards(monkeypatch, tmp_path):
+    source = inspect.getsource(Stopping)
+    for name in ("comes", "stays_away"):
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def points(seam):
+        return {name: [_EntryPoint("Stopping", "__init__", seam._making)] for name in ("comes", "stays_away")}
+
+    monkeypatch.setattr(Choosers, "_entry_points", points)
+    finders = list(sys.meta_path)
+    with Heard("choosers") as heard:
+        later = importlib.import_module("comes").Stopping
+        later()
+    importlib.import_module("stays_away").Stopping()
+    assert heard.names == ["made"]
+    assert not hasattr(later.__init__, "__wrapped__")
+    assert sys.meta_path == finders
+
+
+def test_a_score_is_heard_where_it_is_made():
+    class Handler:
+        def __init__(self):
+            self.score_function, self.patience, self.counter = lambda engine: 3 * engine, 5, 0
+
+        def __call__(self, engine):
+            return self.score_function(engine)
+
+    with Heard("choosers") as heard:
+        handler = Handler()
+        score = handler.score_function
+        assert heard.seam._scoring(Handler.__call__)(handler, 2) == 6
+    ((name, choice),) = heard
+    assert (name, choice.metric, choice.mode, choice.argument) == ("chose", 6, "max", "score_function")
+    assert handler.score_function is score
 
 
 def test_distributions():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -83,7 +84,7 @@ def recording_replacements() -> Iterator[Replaced]:
 
 
 def global_state() -> list[Any]:
-    """What torch keeps for all of a process, and seams change without replacing an attribute."""
+    """What torch and Python keep for all of a process, and seams change without replacing an attribute."""
     return [
         dict(optimizer._global_optimizer_pre_hooks),
         dict(optimizer._global_optimizer_post_hooks),
@@ -91,6 +92,7 @@ def global_state() -> list[Any]:
         dict(module._global_module_registration_hooks),
         torch.overrides._get_current_function_mode_stack(),
         torch.is_grad_enabled(),
+        list(sys.meta_path),
     ]
 
 

@@ -128,13 +128,17 @@ class SchedulerStepped(Event, frozen=True):
 
 
 class MetricFollowed(Event, frozen=True):
-    """What a schedule was given that lowers the rate when a metric stands still, told at the end of the run.
+    """What a schedule was given that lowers the rate when a metric stands still, or what a framework chooses by: which
+    model it keeps, and whether training goes on. Told at the end of the run.
 
-    mode: "min" where the metric is to fall, else "max". metrics, learning_rates: of each call, the first group's rate
-    after it. losses: the mean loss of the backwards since the call before, None where not all were read. rows: how many
-    a model took in without gradients meanwhile. equal: how many values were found equal meanwhile, and of how many, by
-    each line that compares two tensors and was seen. evaluated: of each line that was seen to compute a loss without
-    gradients meanwhile, what it may have been averaged to: over its results, over rows, and over both.
+    kind: the class that was told which way is better, by which argument. monitor: what a framework calls the metric.
+    refused: how often its not being better had consequences there. mode: "min" where the metric is to fall, else "max".
+    metrics, at, learning_rates: of each call, the steps taken by then, and the first group's rate after it. losses: the
+    mean loss of the backwards since the call before, None where not all were read. rows: how many a model took in
+    without gradients since the newest step before an evaluation. equal: how many values were found equal then, and of
+    how many, by each line that compares two tensors and was seen. evaluated, sizes: of each line that was seen to
+    compute a loss without gradients then, what it may have been averaged to, over its results, over rows, and over
+    both, and how many rows these were.
     """
 
     scheduler: int
@@ -148,6 +152,12 @@ class MetricFollowed(Event, frozen=True):
     rows: list[int]
     equal: list[list[tuple[int, int]]]
     evaluated: list[list[tuple[float, float, float]]] = []
+    sizes: list[list[int]] = []
+    kind: str = "ReduceLROnPlateau"
+    argument: str = "mode"
+    monitor: str = ""
+    refused: int = 0
+    at: list[int] = []
 
 
 class ScheduleLeftBehind(Event, frozen=True):

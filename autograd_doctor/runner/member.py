@@ -17,8 +17,8 @@ import msgspec
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.plan import Plan, Target
 from autograd_doctor.ranks import this_rank
+from autograd_doctor.reading.arriving import on_import
 from autograd_doctor.recording import make_room
-from autograd_doctor.runner.arriving import on_import
 from autograd_doctor.runner.children import watch_children
 from autograd_doctor.runner.laid_over import lay
 from autograd_doctor.runner.program import become_main, load

@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from autograd_doctor.runner.arriving import on_import
+from autograd_doctor.reading.arriving import on_import
 from autograd_doctor.runner.stashes import LARGEST_COPY
 from autograd_doctor.runner.witness import Witness
 

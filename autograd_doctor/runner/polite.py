@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from autograd_doctor.reading.arriving import on_import
 from autograd_doctor.reading.torch_versions import uncompiled
-from autograd_doctor.runner.arriving import on_import
 from autograd_doctor.runner.keeper import Keeper
 from autograd_doctor.runner.native_writers import announce_native_writers
 from autograd_doctor.runner.spawned import watch_spawned

@@ -9,6 +9,7 @@ from __future__ import annotations
 from autograd_doctor.signals.backward import Backward
 from autograd_doctor.signals.captures import Captures
 from autograd_doctor.signals.checkpoints import Checkpoints
+from autograd_doctor.signals.choosers import Choosers
 from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.collectives import Collectives
 from autograd_doctor.signals.compiled import Compiled
@@ -62,6 +63,7 @@ class Signals:
         self.clipping = Clipping(guard)
         self.scalers = Scalers(guard)
         self.schedulers = Schedulers(guard)
+        self.choosers = Choosers(guard)
         self.loaders = Loaders(guard)
         self.fetches = Fetches(guard)
         self.moves = Moves(guard)

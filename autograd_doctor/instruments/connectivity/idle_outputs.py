@@ -22,7 +22,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import CATALOGUE, COMPARISONS, DIFFERENCES, LOOK_UPS, NOISE
+from autograd_doctor.operations import CATALOGUE, COMPARISONS, CONSTANTS, DIFFERENCES, LOOK_UPS, NOISE
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -38,9 +38,6 @@ from autograd_doctor.signals.operations import Operation
 _SCORES = frozenset(CATALOGUE) | COMPARISONS | DIFFERENCES | {"cdist", "cosine_similarity", "isclose"}
 _COMPARES = _SCORES | LOOK_UPS
 """Rows of what has a graph are looked up for a training to come as well, as of labels that a model gave itself."""
-_CONSTANTS = frozenset(
-    {"full", "full_like", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "zeros", "zeros_like"}
-)
 
 
 @dataclass(eq=False)
@@ -183,7 +180,7 @@ class IdleOutputs(Instrument):
         if self._followed.get(tensor) is not None or is_parameter(tensor):
             return False
         made = self._tensors.get(tensor)
-        return made is None or (made.created_by not in _CONSTANTS and not (idle.grad_enabled and made.values))
+        return made is None or (made.created_by not in CONSTANTS and not (idle.grad_enabled and made.values))
 
     def _operated(self, operation: Operation) -> None:
         """Values that leave torch, as arrays or as choices, may be compared there."""

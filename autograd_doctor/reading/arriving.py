@@ -12,12 +12,17 @@ from types import ModuleType
 Arrival = Callable[[ModuleType], None]
 
 
-def on_import(arrivals: Mapping[str, Arrival]) -> None:
-    """Call each function with its module: at once if it has been imported, otherwise when the program imports it."""
+def on_import(arrivals: Mapping[str, Arrival]) -> Callable[[], None]:
+    """Call each function with its module: at once if it has been imported, otherwise when the program imports it.
+
+    Returns what ends the waiting.
+    """
     waiting = dict(arrivals)
     for name in [name for name in waiting if name in sys.modules]:
         waiting.pop(name)(sys.modules[name])
-    sys.meta_path.insert(0, _Finder(waiting))
+    finder = _Finder(waiting)
+    sys.meta_path.insert(0, finder)
+    return finder.leave
 
 
 class _Finder(MetaPathFinder):
@@ -40,6 +45,12 @@ class _Finder(MetaPathFinder):
         if spec is not None and spec.loader is not None:
             self._run_after_execution(spec.loader, name)
         return spec
+
+    def leave(self) -> None:
+        """Wait no more, also for what was found and not executed yet."""
+        self._waiting.clear()
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
     def _run_after_execution(self, loader: Loader, name: str) -> None:
         """The loader stays the one that the module would have had; only this instance gets its own `exec_module`.

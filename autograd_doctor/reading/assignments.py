@@ -9,7 +9,7 @@ from typing import Any
 
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.frame_locals import variables
-from autograd_doctor.reading.places import is_own, locate, own_frame
+from autograd_doctor.reading.places import is_own, locate, own_frame, own_frames
 
 _STORES = frozenset({"STORE_DEREF", "STORE_FAST", "STORE_GLOBAL", "STORE_NAME"})
 _MOST_VIEWS = 4
@@ -37,6 +37,24 @@ def methods_of(kind: type) -> list[CodeType]:
         if isinstance(method, FunctionType) and is_own(method.__code__.co_filename)
     ]
     return sorted(found, key=lambda code: code.co_name != "__init__")
+
+
+def changed_at(owner: object, attribute: str) -> Location | None:
+    """The line of a running function that assigns an attribute, or that calls what the class of its owner has for it;
+    else the line there that does. None where neither is found."""
+    setters = [
+        code for code in methods_of(type(owner)) if code.co_name != "__init__" and assigned_in([code], attribute)
+    ]
+    called = {code.co_name for code in setters}
+    frames = list(own_frames())
+    for names, kinds in (({attribute}, ("STORE_ATTR",)), (called, ("LOAD_ATTR", "LOAD_METHOD"))):
+        for frame in frames:
+            there = (each for each in dis.get_instructions(frame.f_code) if each.opname in kinds)
+            offsets = [each.offset for each in there if each.argval in names]
+            if offsets:
+                above = [offset for offset in offsets if offset < frame.f_lasti]
+                return locate((frame.f_code, (above or offsets)[-1]))
+    return assigned_in(setters, attribute)
 
 
 def stored_at(array: Any) -> Location | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -12,6 +12,7 @@ from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.places import is_own, locate, own_frame, own_frames
 
 _STORES = frozenset({"STORE_DEREF", "STORE_FAST", "STORE_GLOBAL", "STORE_NAME"})
+_CALLS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _MOST_VIEWS = 4
 
 
@@ -40,21 +41,32 @@ def methods_of(kind: type) -> list[CodeType]:
 
 
 def changed_at(owner: object, attribute: str) -> Location | None:
-    """The line of a running function that assigns an attribute, or that calls what the class of its owner has for it;
-    else the line there that does. None where neither is found."""
-    setters = [
-        code for code in methods_of(type(owner)) if code.co_name != "__init__" and assigned_in([code], attribute)
-    ]
-    called = {code.co_name for code in setters}
+    """The line of a running function that assigns an attribute of an object, or that calls the method which does; else
+    the line in that method. None where there is none of them."""
+    methods = methods_of(type(owner))
+    setters = [code for code in methods if code.co_name != "__init__" and assigned_in([code], attribute)]
+    called = frozenset(code.co_name for code in setters)
     frames = list(own_frames())
-    for names, kinds in (({attribute}, ("STORE_ATTR",)), (called, ("LOAD_ATTR", "LOAD_METHOD"))):
+    for opnames, names in ((_CALLS, called), (frozenset({"STORE_ATTR"}), frozenset({attribute}))):
         for frame in frames:
-            there = (each for each in dis.get_instructions(frame.f_code) if each.opname in kinds)
-            offsets = [each.offset for each in there if each.argval in names]
+            offsets = list(_offsets(frame, owner, opnames, names))
+            above = [offset for offset in offsets if offset < frame.f_lasti]
             if offsets:
-                above = [offset for offset in offsets if offset < frame.f_lasti]
                 return locate((frame.f_code, (above or offsets)[-1]))
     return assigned_in(setters, attribute)
+
+
+def _offsets(frame: FrameType, owner: object, opnames: frozenset[str], names: frozenset[str]) -> Iterator[int]:
+    """Of the instructions that have to do with these attributes of an object: of a variable that holds it, or of what
+    an attribute of something else may hold."""
+    holding = {name for name, value in variables(frame) if value is owner}
+    one, two = "", ""
+    for each in dis.get_instructions(frame.f_code):
+        is_attribute = each.opname in opnames and each.argval in names
+        if is_attribute and (two in holding or (two.startswith(".") and one != "self") or f"{one}{two}" in holding):
+            yield each.offset
+        last = each.argval[-1] if type(each.argval) is tuple and each.argval else each.argval
+        one, two = two, f".{last}" if each.opname == "LOAD_ATTR" else str(last)
 
 
 def stored_at(array: Any) -> Location | None:

@@ -6,6 +6,7 @@ What is tried is tried in a process of its own, with the samples that the loader
 
 from __future__ import annotations
 
+import logging
 import random
 import sys
 import weakref
@@ -40,8 +41,11 @@ _LISTS = (list, deque, set)
 _MAPPINGS = (dict, OrderedDict, defaultdict)
 _TIED = (DataLoader, _BaseDataLoaderIter)
 """They hold on to the workers."""
-_APART = (type, Optimizer, *_TIED)
+_APART = (type, logging.Logger, Optimizer, *_TIED)
 """What no sample is made of."""
+_BETWEEN = frozenset({"multiprocessing.connection", "multiprocessing.queues", "multiprocessing.synchronize"})
+"""Modules of what processes wait for, or take from one another."""
+_IN_SHARED_MEMORY = "multiprocessing.sharedctypes"
 _MOST_THINGS = 2_000
 _DEEPEST = 12
 _MOST_ENTRIES = 64
@@ -158,11 +162,15 @@ class Change(NamedTuple):
 
 
 class State:
-    """What can be reached from some objects: what it holds at this moment, and the generators among it."""
+    """What can be reached from some objects: what it holds at this moment, and the generators among it.
+
+    between: the type of something through which processes take from one another, or wait for each other; "" without.
+    """
 
     def __init__(self, roots: Sequence[Any]) -> None:
         self.parts: list[_Part] = []
         self.generators: list[Any] = []
+        self.between = ""
         self._refs: list[_Ref] = []
         self._met: set[int] = set()
         self._copied = 0
@@ -189,6 +197,11 @@ class State:
             return 0
         if is_generator(thing):
             self.generators.append(thing)
+            return 0
+        modules = {each.__module__ for each in type(thing).__mro__}
+        if modules & _BETWEEN:
+            self.between = type(thing).__name__
+        if modules & {*_BETWEEN, _IN_SHARED_MEMORY}:
             return 0
         if is_a(thing, torch.Tensor) or _is_array(thing):
             return self._array(thing, path)
@@ -342,11 +355,11 @@ def _is_same(before: Any, now: Any) -> bool:
 class _Trial(Dataset[list[int]]):
     """Its one sample says which of the changes make the batch that is read another one, by their positions."""
 
-    def __init__(self, roots: Sequence[Any], changes: Sequence[Change], read: Callable[[], Any]) -> None:
+    def __init__(self, now: State, roots: Sequence[Any], changes: Sequence[Change], read: Callable[[], Any]) -> None:
+        self._now = now
         self._roots = roots
         self._changes = changes
         self._read = read
-        self._now = State(roots)
         self._shared = [value for each in reached(roots[0]) for _, value in each.names if is_generator(value)]
 
     def __getitem__(self, index: int) -> list[int]:
@@ -402,9 +415,12 @@ def changes_that_matter(old: State, loader: DataLoader[Any], indices: Any) -> li
 def _tried(changes: Sequence[Change], loader: DataLoader[Any], indices: Any) -> list[Change]:
     if source := live_source(loader.dataset):
         raise Undecided(f"reading uses {source}, which processes cannot share")
+    now = State(roots_of(loader))
+    if now.between:
+        raise Undecided(f"it holds a `{now.between}`, by which processes wait for one another")
     fetcher = _MapDatasetFetcher(loader.dataset, loader._auto_collation, loader.collate_fn, False)
     watched = WatchedWorkers(partial(_begin, loader))
-    trial = _Trial(roots_of(loader), changes, lambda: fetcher.fetch(indices))
+    trial = _Trial(now, roots_of(loader), changes, lambda: fetcher.fetch(indices))
     options = {**watched.options, "timeout": _PATIENCE}
     with unnoticed(), undecided_if_workers_fail(watched):
         reading: Any = iter(DataLoader(trial, batch_size=None, sampler=[0], num_workers=1, **options))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import gc
+import linecache
+import multiprocessing
 import random
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Dataset, Subset, get_worker_info
 
 from autograd_doctor.events.data import WorkersLeftBehind
 from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.data.kept_workers import KeptWorkers
+from autograd_doctor.reading.places import set_target_folder
 from tests.watching import Recorded, watching
 
 
@@ -96,6 +100,65 @@ def test_the_change_is_told_with_its_line() -> None:
     assert (event.before, event.now, event.passes, event.changed_at) == ("1", "3", 2, None)
 
 
+class Sampler:
+    epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+
+class Epochs(Numbers):
+    def set_epoch(self, epoch: int) -> None:
+        self.level = self.epoch = epoch
+
+
+class Training:
+    def __init__(self, data: Numbers) -> None:
+        self.data: Any = data
+        self.sampler = Sampler()
+        self.level = 0
+
+    def by_assignment(self, loader: Any) -> None:
+        for epoch in range(2):
+            self.data.level = epoch
+            self.level = epoch
+            list(loader)
+
+    def by_call(self, loader: Any) -> None:
+        for epoch in range(2):
+            self.data.set_epoch(epoch)
+            self.sampler.set_epoch(epoch)
+            self.level = epoch
+            list(loader)
+
+    def elsewhere(self, loader: Any) -> None:
+        for epoch in range(2):
+            for method in ("set_epoch",):
+                getattr(self.data, method)(epoch)
+            list(loader)
+
+
+@pytest.mark.parametrize(
+    ("training", "line"),
+    [
+        (Training.by_assignment, "self.data.level = epoch"),
+        (Training.by_call, "self.data.set_epoch(epoch)"),
+        (Training.elsewhere, "self.level = self.epoch = epoch"),
+    ],
+)
+def test_the_line_is_the_one_of_the_data_set(training: Callable[[Training, Any], None], line: str) -> None:
+    data = Epochs()
+    set_target_folder(str(Path(__file__).parent))
+    try:
+        with watching(KeptWorkers) as events:
+            training(Training(data), DataLoader(data, batch_size=4, num_workers=1, persistent_workers=True))
+    finally:
+        set_target_folder(None)
+    (event,) = events.of(WorkersLeftBehind)
+    assert event.changed_at is not None
+    assert linecache.getline(event.changed_at.path, event.changed_at.line).strip() == line
+
+
 def test_nothing_is_tried_that_would_be_seen_outside(tmp_path: Any) -> None:
     class Logging(Numbers):
         def __getitem__(self, index: int) -> torch.Tensor:
@@ -110,6 +173,44 @@ def test_nothing_is_tried_that_would_be_seen_outside(tmp_path: Any) -> None:
         "not tried"
     ]
     assert not (tmp_path / "log").exists()
+
+
+class Waiting(Numbers):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = multiprocessing.Lock()
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        with self.lock:
+            return super().__getitem__(index)
+
+
+def test_nothing_is_tried_that_could_stop_others() -> None:
+    data = Waiting()
+    events = _passes(data, lambda: setattr(data, "level", 2))
+    assert [each.reason for each in events.of(InstrumentLimited)] == [
+        "whether a change of the data set reaches its workers was not tried: it holds a `Lock`, by which processes "
+        "wait for one another"
+    ]
+
+
+def test_what_a_worker_is_set_up_with_is_its_own() -> None:
+    def set_up(worker: int) -> None:
+        get_worker_info().dataset.level = 7  # type: ignore[union-attr]
+
+    data = Numbers()
+    assert _passes(data, lambda: setattr(data, "level", 2), worker_init_fn=set_up).of(WorkersLeftBehind) == []
+
+
+def test_an_order_counts_where_samples_are_read_in_order() -> None:
+    data = Numbers()
+    data.table[:] = torch.arange(16.0)
+    loader = DataLoader(data, batch_size=4, num_workers=1, persistent_workers=True)
+    with watching(KeptWorkers) as events:
+        for _ in range(2):
+            list(loader)
+            data.rows.reverse()
+    assert [each.attribute for each in events.of(WorkersLeftBehind)] == ["rows"]
 
 
 def test_workers_are_not_kept() -> None:

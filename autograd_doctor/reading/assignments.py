@@ -66,7 +66,7 @@ def _offsets(frame: FrameType, owner: object, opnames: frozenset[str], names: fr
         if is_attribute and (two in holding or (two.startswith(".") and one != "self") or f"{one}{two}" in holding):
             yield each.offset
         last = each.argval[-1] if type(each.argval) is tuple and each.argval else each.argval
-        one, two = two, f".{last}" if each.opname == "LOAD_ATTR" else str(last)
+        one, two = two, f".{last}" if each.opname in ("LOAD_ATTR", "BINARY_SUBSCR") else str(last)
 
 
 def stored_at(array: Any) -> Location | None:

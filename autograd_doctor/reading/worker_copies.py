@@ -7,8 +7,10 @@ What is tried is tried in a process of its own, with the samples that the loader
 from __future__ import annotations
 
 import logging
+import os
 import random
 import sys
+import threading
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, SequentialSample
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.numbers import identity
 from autograd_doctor.reading.own_generators import is_generator
 from autograd_doctor.reading.repeated_items import is_the_same
@@ -56,12 +59,13 @@ _MOST_BYTES = 1 << 20
 """Of a tensor or an array that is copied."""
 _SMALL = 1 << 24
 """Bytes that something may hold which is kept, although the program may let it go."""
-_MOST_INDICES = 16
+_MOST_INDICES = 8
 _MOST_ALONE = 8
 """Changes to try one by one."""
 _ROUNDS = 3
-_PATIENCE = 5
-"""Seconds for one trial."""
+_PATIENCE = 4.0
+"""Seconds for one trial, after which its worker ends by itself."""
+_GRACE = 0.5
 _WHOLE = object()
 _ABSENT = object()
 _LONGEST = 60
@@ -421,11 +425,16 @@ def _tried(changes: Sequence[Change], loader: DataLoader[Any], indices: Any) -> 
     fetcher = _MapDatasetFetcher(loader.dataset, loader._auto_collation, loader.collate_fn, False)
     watched = WatchedWorkers(partial(_begin, loader))
     trial = _Trial(now, roots_of(loader), changes, lambda: fetcher.fetch(indices))
-    options = {**watched.options, "timeout": _PATIENCE}
+    options = {**watched.options, "timeout": _PATIENCE + _GRACE}
+    began = CLOCK.perf_counter()
     with unnoticed(), undecided_if_workers_fail(watched):
         reading: Any = iter(DataLoader(trial, batch_size=None, sampler=[0], num_workers=1, **options))
         try:
             found = next(reading)
+        except RuntimeError:
+            if CLOCK.perf_counter() - began < _PATIENCE:
+                raise
+            raise Undecided("reading samples takes long") from None
         finally:
             reading._shutdown_workers()  # an error would hold on to them
     if found == [_UNLIKE]:
@@ -435,6 +444,9 @@ def _tried(changes: Sequence[Change], loader: DataLoader[Any], indices: Any) -> 
 
 def _begin(loader: DataLoader[Any], worker: int) -> None:
     """In the worker, as in those of the loader."""
+    end = threading.Timer(_PATIENCE, os._exit, (0,))
+    end.daemon = True
+    end.start()
     object.__setattr__(get_worker_info(), "dataset", loader.dataset)
     if loader.worker_init_fn is not None:
         loader.worker_init_fn(worker)

@@ -22,18 +22,18 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import IndexDrawn, Loader, PassAsked, PassBegan
 
 _MOST_FOUND = 4
-"""Of one loader."""
+"""In one pass."""
 _SECONDS = 6.0
 """For all trials of a run."""
 
 
 @dataclass
 class _Workers:
-    """Of one loader, since they were started. found: what they were seen to lack."""
+    """Of one loader, since they were started. settled: of which changes nothing more is to be said."""
 
     state: State
     passes: int = 1
-    found: set[str] = field(default_factory=set)
+    settled: set[str] = field(default_factory=set)
 
 
 class KeptWorkers(Instrument):
@@ -76,23 +76,25 @@ class KeptWorkers(Instrument):
             self._workers.put(iterator, _Workers(State(roots_of(loader))))
             return
         workers.passes += 1
-        changes = workers.state.changes()
-        if index is None or len(workers.found) >= _MOST_FOUND or {each.path for each in changes} <= workers.found:
+        changed = {each.path for each in workers.state.changes()}
+        if index is None or changed <= workers.settled:
             return
         if self._spent > _SECONDS:
-            self.limited(f"trials of changed data sets took {_SECONDS:g} seconds: later changes were not tried")
+            self.limited(f"after {_SECONDS:g} seconds of trials, no more changes of data sets were tried")
             return
-        self._try(loader, workers, index)
+        try:
+            self._try(loader, workers, index)
+        except Undecided as undecided:
+            workers.settled |= changed
+            self.limited(f"whether a change of the data set reaches its workers was not tried: {undecided}")
 
     def _try(self, loader: Loader, workers: _Workers, index: Any) -> None:
         began = CLOCK.perf_counter()
         try:
-            for change in changes_that_matter(workers.state, loader, index):
-                if change.path not in workers.found:
-                    workers.found.add(change.path)
+            for change in changes_that_matter(workers.state, loader, index)[:_MOST_FOUND]:
+                if change.path not in workers.settled:
+                    workers.settled.add(change.path)
                     self._tell(loader, workers, change)
-        except Undecided as undecided:
-            self.limited(f"whether a change of the data set reaches its workers was not tried: {undecided}")
         finally:
             self._spent += CLOCK.perf_counter() - began
 

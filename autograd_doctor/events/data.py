@@ -347,6 +347,26 @@ class GeneratorCopied(Event, frozen=True):
     passes: int
 
 
+class WorkersLeftBehind(Event, frozen=True):
+    """The data set of a loader was changed after its workers were started, which stay: what they read is not what it
+    would be with the change.
+
+    location: the line that built the loader. changed_at: that of the change, where it is known. name: of the loader.
+    dataset: the class. attribute: what changed, as a path from the data set on; before, now: what it was when
+    the workers started, and as a pass began, in words. passes: over the loader until then, with this one.
+    """
+
+    location: Location | None
+    changed_at: Location | None
+    name: str
+    workers: int
+    dataset: str
+    attribute: str
+    before: str
+    now: str
+    passes: int
+
+
 class FieldsTurned(Event, frozen=True):
     """Samples of a loader came again: pictures that a model was given, and those that its output was compared with.
 

@@ -68,7 +68,7 @@ def changed(before: State, after: State) -> str:
 def live_source(dataset: object) -> str:
     """A file, connection, lock or iterator that reading uses, which processes cannot share; "" without any."""
     for _, name, value in _used(dataset):
-        live = value if _offers(value, _LOCK) else next(filter(_is_live, _inside(value)), None)
+        live = value if _offers(value, _LOCK) else next(filter(is_live, _inside(value)), None)
         if live is not None:
             return f"`{name}`, a `{type(live).__name__}`"
     return ""
@@ -164,7 +164,8 @@ def _mark(thing: Any) -> int:
     return id(thing)
 
 
-def _is_live(thing: object) -> bool:
+def is_live(thing: object) -> bool:
+    """Whether it is a file, a connection or an iterator, of which a copy in another process is none of its own."""
     if is_a(thing, (Dataset, nn.Module, type, *_IN_MEMORY)):
         return False
     closes = _offers(thing, "close") and any(_offers(thing, name) for name in _CLOSED)

@@ -10,17 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from autograd_doctor.operations import DRAWS, DROPOUTS, GATHERS, JOINS, MOVES, TOTALS
+from autograd_doctor.operations import DRAWS, DROPOUTS, GATHERS, JOINS, MOVES, TAKES, TOTALS
 from autograd_doctor.reading.operation_kinds import ONE_BY_ONE
 from autograd_doctor.tape import Op, Value, behind
 
 _WRITES = "__setitem__"
-_ALONG = frozenset({"log_softmax", "logsumexp", "mean", "softmax", "sum"})
+_ALONG = GATHERS | {"log_softmax", "logsumexp", "mean", "softmax", "sum"}
 """What is told a dimension, which may be counted from either end."""
 _ALTERS = frozenset({
-    "add", "ceil", "clamp", "div", "floor", "hardtanh", "mul", "remainder", "round", "sigmoid", "sub", "tanh", "trunc",
+    "add", "ceil", "clamp", "clamp_max", "clamp_min", "div", "floor", "hardtanh", "mul", "remainder", "round",
+    "sigmoid", "sort", "sub", "tanh", "trunc",
 })  # fmt: skip
-"""What bounds, squashes, rounds, scales or shifts."""
+"""What bounds, squashes, rounds, scales, shifts or sorts."""
+_ORDERS = frozenset(name for name, draw in DRAWS.items() if draw.what == "order")
 _STATISTICS = frozenset({"amax", "amin", "max", "mean", "min", "std", "sum", "var"})
 _MOST_ALTERING = 8
 _MOST_ENDS = 2**14
@@ -60,12 +62,17 @@ class Given:
 @dataclass(eq=False, slots=True)
 class ScoredTwice:
     """parameters: those of both. same: what both were given. differing: the other inputs. modes: dropout that was
-    active for one of them alone."""
+    active for one of them alone. shuffles: those by which rows of each input were taken for the first.
+
+    is_shuffled_apart: the second was shuffled, and not all inputs of the first; or all of these, and not the second.
+    """
 
     parameters: set[Value] = field(default_factory=set)
     same: set[Value] = field(default_factory=set)
     differing: list[Given] = field(default_factory=list)
     modes: list[Op] = field(default_factory=list)
+    shuffles: list[frozenset[Value]] = field(default_factory=list)
+    is_shuffled_apart: bool = False
 
     def reason(self, *, is_elsewhere: bool) -> Reason | None:
         """Why the results differ, where there is one reason; is_elsewhere: the same numbers are at other places."""
@@ -74,7 +81,7 @@ class ScoredTwice:
         if self.modes:
             return None if self.differing else Reason("mode", self.modes[0])
         if not others:
-            return Reason("order") if is_reordered or is_elsewhere else None
+            return Reason("order") if is_reordered or is_elsewhere or self.is_shuffled_apart else None
         ways = [each.altered_by() for each in others]
         if is_reordered or None in ways or not _are_one_input(others, ways):
             return None
@@ -98,50 +105,75 @@ def scored_twice(now: Value, before: Value) -> ScoredTwice | None:
         pairs = [(each, [other]) for each, other in zip(ends, ends_before, strict=True)]
     else:
         return None
-    found = _Comparison().of_results(pairs)
-    return found if found is not None and found.parameters else None
+    found = _Comparison(now.shape[:1]).of_results(pairs, _shuffles_of(now))
+    if found is None or not found.parameters:
+        return None
+    others, mine = _shuffles_of(before), found.shuffles
+    found.is_shuffled_apart = any(others - each for each in mine) or (
+        bool(mine) and all(each - others for each in mine)
+    )
+    return found
+
+
+class _Pair(NamedTuple):
+    """What stands in one place on both sides. shuffles: the random orders by which rows of the first are taken."""
+
+    now: Value
+    before: list[Value]
+    shuffles: frozenset[Value]
+    is_action: bool = False
+
+    def of(self, now: Value, before: list[Value]) -> _Pair:
+        """What these were made of."""
+        return self._replace(now=now, before=before)
 
 
 class _Comparison:
     """Goes from results to what they were computed of, on both sides at once: of one, and each of those beside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: tuple[int, ...]) -> None:
+        self._rows = rows
         self._found = ScoredTwice()
         self._met: set[tuple[Value, Value]] = set()
-        self._pending: list[tuple[Value, list[Value], bool]] = []
+        self._pending: list[_Pair] = []
 
-    def of_results(self, pairs: Iterable[tuple[Value, list[Value]]]) -> ScoredTwice | None:
-        if not all(self._enter(now, before, is_action=False) for now, before in pairs):
+    def of_results(self, pairs: Iterable[tuple[Value, list[Value]]], shuffles: frozenset[Value]) -> ScoredTwice | None:
+        if not all(self._enter(_Pair(now, before, shuffles)) for now, before in pairs):
             return None
         while self._pending:
-            value, others, is_action = self._pending.pop()
-            if (value, others[0]) not in self._met:
-                self._met.add((value, others[0]))
-                if not self._compare(value, others, is_action=is_action):
+            pair = self._pending.pop()
+            if (pair.now, pair.before[0]) not in self._met:
+                self._met.add((pair.now, pair.before[0]))
+                if not self._compare(pair):
                     return None
         return self._found
 
-    def _compare(self, now: Value, before: list[Value], *, is_action: bool) -> bool:
+    def _compare(self, pair: _Pair) -> bool:
         """Operands: the same data, or made by the same operations, or another input."""
-        ends, each_before = ends_of(now), [ends_of(each) for each in before]
-        is_reordered = _are_reordered(ends, each_before)
+        ends, each_before = ends_of(pair.now), [ends_of(each) for each in pair.before]
         ends_before = [end for found in each_before for end in found]
-        if is_reordered or _are_same(ends, set(ends_before)):
-            self._same(ends_before)
-            self._found.differing += [Given(now, before, is_action, is_reordered=True)] if is_reordered else []
+        pair = pair._replace(shuffles=pair.shuffles | _shuffles_of(pair.now))
+        is_reordered = _are_reordered(ends, each_before)
+        if is_reordered or self._is_same(pair.now, ends, set(ends_before)):
+            self._found.differing += (
+                [Given(pair.now, pair.before, pair.is_action, is_reordered)] if is_reordered else []
+            )
+            self._same(pair, ends_before)
             return True
         if any(len(found) != len(ends) for found in each_before):
-            return self._differ(now, before, is_action=is_action)
-        pairs = ((end, [found[place] for found in each_before]) for place, end in enumerate(ends))
-        return all(
-            self._enter(end, others, is_action=is_action) or self._differ(end, others, is_action=is_action)
-            for end, others in pairs
-        )
+            return self._differ(pair)
+        each = (pair.of(end, [found[place] for found in each_before]) for place, end in enumerate(ends))
+        return all(self._enter(inside) or self._differ(inside) for inside in each)
 
-    def _enter(self, now: Value, before: Sequence[Value], *, is_action: bool) -> bool:
+    def _is_same(self, now: Value, ends: Sequence[Value], others: set[Value]) -> bool:
+        """Whether all of it was given; of the data of several calls, the rows may be those of some."""
+        return others.issubset(ends) or (others.issuperset(ends) and now.shape[:1] == self._rows)
+
+    def _enter(self, pair: _Pair) -> bool:
         """Go on with the operands of what made these, where it is the same operation."""
+        now, before = pair.now, pair.before
         if _inside_dropout(now) is not now or any(_inside_dropout(each) is not each for each in before):
-            return self._enter_dropout(now, before, is_action=is_action)
+            return self._enter_dropout(pair)
         op = now.by
         others = [each.by for each in before if each.by is not None]
         if op is None or op.name in DRAWS or not others or len(others) < len(before):
@@ -150,29 +182,34 @@ class _Comparison:
             return False
         if any(each.outputs.index(value) != op.outputs.index(now) for each, value in zip(others, before, strict=True)):
             return False
-        meets = is_action or bool(op.live)
         for place, value in enumerate(op.values):
-            self._pending.append((value, [each.values[place] for each in others], meets and not value.learns))
+            is_action = (pair.is_action or bool(op.live)) and not value.learns
+            inside = _Pair(value, [each.values[place] for each in others], pair.shuffles, is_action)
+            self._pending.append(inside)
         return True
 
-    def _enter_dropout(self, now: Value, before: Sequence[Value], *, is_action: bool) -> bool:
+    def _enter_dropout(self, pair: _Pair) -> bool:
         """Go on with what it was given, where it is active on one side alone: on the other, it has made nothing."""
-        inside, others = _inside_dropout(now), [_inside_dropout(each) for each in before]
-        if {each is other for each, other in zip(before, others, strict=True)} != {inside is not now}:
+        inside, others = _inside_dropout(pair.now), [_inside_dropout(each) for each in pair.before]
+        if {each is other for each, other in zip(pair.before, others, strict=True)} != {inside is not pair.now}:
             return False
-        active = now.by if inside is not now else before[0].by
+        active = pair.now.by if inside is not pair.now else pair.before[0].by
         self._found.modes += [active] if active is not None else []
-        self._pending.append((inside, others, is_action))
+        self._pending.append(pair.of(inside, others))
         return True
 
-    def _same(self, ends: Iterable[Value]) -> None:
+    def _same(self, pair: _Pair, ends: Iterable[Value]) -> None:
+        is_data = False
         for end in ends:
             (self._found.parameters if end.is_parameter else self._found.same).add(end)
+            is_data |= not end.is_parameter and (end.by is None or bool(end.by.values) or end.by.name in DRAWS)
+        if is_data and pair.now.shape[:1] == self._rows:
+            self._found.shuffles.append(pair.shuffles)
 
-    def _differ(self, now: Value, before: list[Value], *, is_action: bool) -> bool:
-        if now.learns or now.is_parameter or any(each.is_parameter for each in before):
+    def _differ(self, pair: _Pair) -> bool:
+        if pair.now.learns or pair.now.is_parameter or any(each.is_parameter for each in pair.before):
             return False
-        self._found.differing.append(Given(now, before, is_action))
+        self._found.differing.append(Given(pair.now, pair.before, pair.is_action))
         return True
 
 
@@ -205,6 +242,18 @@ def ends_of(value: Value) -> list[Value]:
         else:
             found.append(each)
     return found
+
+
+def _shuffles_of(value: Value) -> frozenset[Value]:
+    """The random orders by which rows of what was put together were taken."""
+    found = set[Value]()
+    while value.by is not None and value.by.name in MOVES and not value.is_parameter:
+        op = value.by
+        if op.name in TAKES and len(op.values) == 2 and op.output.shape[:1] == op.values[1].shape:
+            found |= {each for each in ends_of(op.values[1]) if each.by is not None and each.by.name in _ORDERS}
+        is_beside = op.name in ONE_BY_ONE and len(op.values) == len(op.outputs)
+        value = op.values[op.outputs.index(value)] if is_beside else op.values[0]
+    return frozenset(found)
 
 
 def _ends_of_all(values: Iterable[Value]) -> list[Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import pytest
@@ -48,6 +48,7 @@ def told(
     *,
     weighs: bool = True,
     keeps_next: bool = False,
+    unshuffled: Sequence[str] = (),
     between: Callable[[nn.Module], None] | None = None,
 ) -> list[FirstRatioSeen]:
     """What is stated of two rollouts, each with three updates that take other rows."""
@@ -60,7 +61,9 @@ def told(
             if between is not None:
                 between(policy)
             for rows in torch.randperm(TIMES * ROWS).chunk(3):
-                states, actions, old = (each.flatten(0, 1)[rows] for each in batch)
+                flat = {name: each.flatten(0, 1) for name, each in batch._asdict().items()}
+                taken = [flat[name][: len(rows)] if name in unshuffled else flat[name][rows] for name in flat]
+                states, actions, old = taken
                 ratio = (score(policy, states, actions) - old).exp()
                 gains = states[:, 0]
                 optimizer.zero_grad()
@@ -101,6 +104,12 @@ def test_states_of_the_next_step() -> None:
     assert event.differs == "order"
 
 
+@pytest.mark.parametrize("unshuffled", [["old"], ["actions"], ["states"]], ids=" ".join)
+def test_shuffles_that_leave_something_out(unshuffled: list[str]) -> None:
+    (event,) = told(lambda batch: batch, unshuffled=unshuffled)
+    assert event.differs == "order"
+
+
 def opaque(batch: Batch) -> Batch:
     return batch._replace(actions=torch.tensor(batch.actions.clamp(-0.3, 0.3).numpy()))
 
@@ -135,3 +144,10 @@ def test_a_ratio_must_weigh_data_and_be_of_parameters_as_they_were() -> None:
     assert told(clipped)
     assert not told(clipped, weighs=False)
     assert not told(clipped, between=move)
+
+
+def test_what_is_shuffled_on_purpose_says_nothing() -> None:
+    assert not told(lambda batch: batch, unshuffled=["states", "actions", "old"])
+    assert not told(
+        lambda batch: batch._replace(actions=batch.actions[torch.randperm(TIMES)]), unshuffled=Batch._fields
+    )

@@ -53,7 +53,10 @@ class Given:
     is_reordered: bool = False
 
     def altered_by(self) -> Op | None:
-        """The first operation that made one of the other, where nothing else flowed in, at random or of other data."""
+        """The first operation that made one of the other, where nothing else flowed in, at random or of other data; of
+        another input than an action, no numbers of a class, which choose what is to be scored."""
+        if not (self.is_action or self.now.is_floating):
+            return None
         ends, ends_before = ends_of(self.now), _ends_of_all(self.before)
         ways = (_way(ends, set(ends_before)), _way(ends_before, set(ends)))
         return next((way[-1] for way in ways if way and (self.is_action or _is_written(way))), None)

@@ -12,6 +12,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import related
 
+_MOST = math.log(1e6)
 _REASONS = {
     "action": (
         "; the action that is scored anew is not the one whose log-probability was kept: `{operation}` came between",
@@ -63,7 +64,8 @@ def _finding(trace: Trace, event: FirstRatioSeen) -> Finding:
 
 
 def _factor(logarithm: float) -> str:
-    return f"{math.exp(min(logarithm, 100)):.3g}"
+    factor = math.exp(min(logarithm, _MOST))
+    return "more than a million" if logarithm > _MOST else f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
 
 
 def bad() -> None:
@@ -159,7 +161,7 @@ RULE = Rule(
     "an augmentation, or scaled by statistics that have moved; other goals; states and actions that are mirrored "
     "together. Contrasts of data with noise, of chosen answers with rejected ones, and of several samples of one "
     "posterior. Dropout that is active on both sides, states of a recurrent policy, and rounding of 16 bits. What went "
-    "through NumPy on its way is not known.",
+    "through NumPy on its way, or was written into a view by `copy_`, is not known.",
     needs=(FirstRatioSeen, ParameterSeen),
     examine=examine,
     bad=(bad,),

@@ -36,6 +36,8 @@ TAKES = frozenset({"__getitem__", "index_select"})
 """Operations that take rows by their numbers."""
 PICKS = frozenset({"__getitem__", "gather", "take_along_dim"})
 """Operations by which one value is picked from each row, as the score of a class."""
+GATHERS = PICKS - {"__getitem__"}
+"""Those that do nothing else."""
 LOOK_UPS = TAKES | PICKS
 MASKED = frozenset({"__getitem__", "masked_select"})
 """Operations by which a mask chooses values."""

@@ -353,6 +353,26 @@ class RatioOfItself(Event, frozen=True):
     own: bool
 
 
+class FirstRatioSeen(Event, frozen=True):
+    """A loss that went backward holds ratios, which weigh data, of what parameters gave to what the same ones gave in
+    the same step, by the same operations: `apart` of these `ratios` are not 1. largest: the logarithm of the farthest.
+
+    reference_at: where the second side was made. differs: what the two were given. operation, operation_at: what made
+    the action, or another input, of the one that of the other; or the dropout that was active on one side. Told once
+    for each line.
+    """
+
+    location: Location | None
+    reference_at: Location | None
+    parameters: list[int]
+    ratios: int
+    apart: int
+    largest: float
+    differs: Literal["action", "input", "order", "mode"]
+    operation: str = ""
+    operation_at: Location | None = None
+
+
 class EntriesAreOne(Event, frozen=True):
     """A module that was put into one list or dictionary several times was called on as many different data in a step.
 

@@ -101,7 +101,7 @@ class OwnRatios(LossQuery):
             self._is_own[op] = is_open and _is_nothing(op) and all(map(_is_of_this_step, op.values))
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
-        found = {op: ratio for op in self._is_own if (ratio := _ratio_of(op)) is not None}
+        found = {op: ratio for op in self._is_own if (ratio := ratio_of(op)) is not None}
         others = {op for op in found if not self._is_own[op]}
         for op in others:
             self._met_other(op)
@@ -172,7 +172,7 @@ def _is_nothing(op: Op) -> bool:
     return bool(apart.abs().max() <= _ROUNDING)
 
 
-def _ratio_of(op: Op) -> _Ratio | None:
+def ratio_of(op: Op) -> _Ratio | None:
     """What becomes of a difference of log-probabilities, or a quotient of probabilities, if it weighs data."""
     first: _Stage = "ratio" if op.name == "div" else "logarithm"
     pending, met, weights, clipped = [(op.output, first)], set[Value](), list[Value](), False

@@ -19,7 +19,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import CLASSES, PICKS
+from autograd_doctor.operations import CLASSES, GATHERS
 from autograd_doctor.reading.first_rows import first_row, order_of
 from autograd_doctor.reading.later import (
     Ahead,
@@ -46,7 +46,6 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-_PICKS = PICKS - {"__getitem__"}
 _MOST_MODULES = 4
 _MOST_SECONDS = 0.2
 """Of one call, under our eyes; a trial makes up to six."""
@@ -116,7 +115,7 @@ class NextTokens(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
-        self.listen(self._lineage.operated, self._operation_ended, names=CLASSES | _PICKS)
+        self.listen(self._lineage.operated, self._operation_ended, names=CLASSES | GATHERS)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     # --------------------------------------------------------------------------------------------------------- calls
@@ -256,7 +255,7 @@ class NextTokens(Instrument):
 
 def _compared(operation: Operation) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Prediction and target of a loss, or of what picks one class of each prediction, as of log-probabilities."""
-    if operation.name not in _PICKS:
+    if operation.name not in GATHERS:
         return operands_of(operation.args, operation.kwargs)
     picked = picked_classes(operation.name, operation.args, operation.kwargs)
     source = operation.args[0] if operation.args else None

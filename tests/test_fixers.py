@@ -109,6 +109,24 @@ for _ in range(8):
     loss.backward(); optimizer.step()
 """,
     ),
+    "an optimizer that a later loop clears under another name": (
+        """import torch
+
+torch.manual_seed(0)
+actor, critic = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
+optimizer_actor = torch.optim.Adam(actor.parameters(), lr=0.01)
+optimizer_critic = torch.optim.Adam(critic.parameters(), lr=0.01)
+for _ in range(30):
+    x = torch.randn(16, 4)
+    wanted = x.sum(1, keepdim=True)
+    loss = (actor(x) - wanted).square().mean() + (critic(x) - x[:, :1]).square().mean()
+    loss.backward()
+    optimizer_critic.step()
+    for optimizer in (optimizer_actor, optimizer_critic):
+        optimizer.zero_grad()
+""",
+        "    optimizer_actor.step()\n",
+    ),
     "comments and empty lines": (
         f"""{HEAD}
 for _ in range(8):

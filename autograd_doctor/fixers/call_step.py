@@ -42,7 +42,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
 
 
 def _name(case: Case, here: Source, optimizer: int, backward: Statement) -> str:
-    """What the program calls the optimizer, as where it clears its gradients or makes it; "" if that is not known at
+    """What the program calls the optimizer, as where it makes it or clears its gradients; "" if that is not known at
     the backward."""
     cleared = (
         here.seen(event.location, cst.Call) for event in _clearings(case, optimizer) if event.optimizer == optimizer
@@ -51,7 +51,7 @@ def _name(case: Case, here: Source, optimizer: int, backward: Statement) -> str:
     made = here.seen(case.trace.optimizers[optimizer].location, cst.Call)
     assign = here.parent(made) if made is not None else None
     if isinstance(assign, cst.Assign) and len(assign.targets) == 1:
-        owners.append(assign.targets[0].target)
+        owners.insert(0, assign.targets[0].target)
     simple = (owner for owner in owners if isinstance(owner, cst.Name | cst.Attribute | cst.Subscript))
     return next((here.code(owner) for owner in simple if here.is_known(owner, backward)), "")
 

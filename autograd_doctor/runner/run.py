@@ -280,6 +280,7 @@ class _Run:
         if loaders is not None:
             loaders.limit, loaders.patience = self._plan.batches_per_epoch, self._plan.seconds / 2
             loaders.steps_to_come = self._plan.steps
+            loaders.longest = self._plan.max_seconds / 3 if self._plan.seconds else 0.0
         detail = self._session.find(Detail)
         if detail is not None:
             detail.full_from = self._plan.full_from

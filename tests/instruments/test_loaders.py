@@ -189,6 +189,15 @@ def test_the_first_pass_goes_on_for_as_long_as_patience_lasts(coping, clock):
         assert timed(run, began(run, batches), clock, [0.25] * 100) == 4
 
 
+def test_no_pass_is_cut_before_the_steps_that_are_wanted_unless_that_takes_too_long(coping, clock):
+    for longest, first in ((20.0, 32), (6.0, 24)):
+        with inventing(Loaders) as run:
+            loaders, batches = run.find(Loaders), loader(500)
+            loaders.limit, loaders.patience, loaders.steps_to_come, loaders.longest = 4, 5.0, 32, longest
+            assert timed(run, began(run, batches), clock, [0.25] * 100) == first
+            assert timed(run, began(run, batches), clock, [0.25] * 100) == 4
+
+
 def test_a_pass_is_judged_by_its_latest_steps(coping, clock):
     with inventing(Loaders) as run:
         loaders = run.find(Loaders)

@@ -174,6 +174,8 @@ def _is_nothing(op: Op) -> bool:
 
 def ratio_of(op: Op) -> _Ratio | None:
     """What becomes of a difference of log-probabilities, or a quotient of probabilities, if it weighs data."""
+    if not op.outputs:  # it was dropped to make room
+        return None
     first: _Stage = "ratio" if op.name == "div" else "logarithm"
     pending, met, weights, clipped = [(op.output, first)], set[Value](), list[Value](), False
     while pending:

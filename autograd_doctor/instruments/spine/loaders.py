@@ -115,7 +115,8 @@ class Loaders(Instrument):
     whoever draws from it copes with fewer batches. Its last batch, often a short one, is delivered all the same.
 
     limit: batches before which no pass is cut, 0 for never at all. patience: seconds that the rest of a pass may take.
-    steps_to_come: how many the check watches at least. steps_per_epoch: as far as the passes so far tell.
+    steps_to_come: how many the check watches at least: the only pass of a program may have no more, so that none is cut
+    before they are taken, or so many seconds (`longest`) are over. steps_per_epoch: as far as the passes so far tell.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened, PassesCounted)
@@ -125,6 +126,8 @@ class Loaders(Instrument):
         self.limit = 0
         self.patience = 0.0
         self.steps_to_come = 0
+        self.longest = 0.0
+        self._first_began = math.inf
         self.steps_per_epoch: int | None = None
         self._course = course
         self._detail = detail
@@ -182,6 +185,7 @@ class Loaders(Instrument):
     def _began(self, began: PassBegan) -> None:
         loader = began.loader
         number = self._loaders.get(loader)
+        self._first_began = min(self._first_began, CLOCK.monotonic())
         if number is None:
             number = self._loaders.add(loader)
             self._names[number] = variable_name(loader)
@@ -213,7 +217,7 @@ class Loaders(Instrument):
         drawn_from.notice_steps(self._course.steps)
         drawn_from.asked_at.append(CLOCK.monotonic())
         self._learn_epoch(drawn_from)
-        if drawn_from.is_to_be_cut(self.patience):
+        if not self._waits_for_steps and drawn_from.is_to_be_cut(self.patience):
             drawn_from.cut = True
             self._detail.met(("last batch", drawn_from.loader))
             self._say_cut(drawn_from)
@@ -222,6 +226,11 @@ class Loaders(Instrument):
             asked.stop = not asked.only_the_last
             if asked.stop:
                 self._end(drawn_from)
+
+    @property
+    def _waits_for_steps(self) -> bool:
+        has_time = CLOCK.monotonic() < self._first_began + self.longest
+        return has_time and self._course.steps < self.steps_to_come
 
     def _drawn(self, asked: BatchAsked) -> None:
         drawn_from = self._passes.get(asked.iterator)

@@ -137,6 +137,17 @@ def test_a_model_that_is_given_something_makes_the_next_steps_full(model: nn.Mod
         assert recorded.find(Detail).full
 
 
+def test_weights_that_are_lent_to_a_model_for_each_call_are_nothing_new_after_a_while(model: nn.Module) -> None:
+    optimizer = SGD(model.parameters(), lr=1e-3)
+    weights = dict(model.named_parameters())
+    with watching(LightSteps) as recorded:
+        for _ in range(FIRST_STEPS + 6):
+            for name, weight in weights.items():
+                model.register_parameter(name, weight)
+            train(model, optimizer, 1)
+        assert not recorded.find(Detail).full
+
+
 def test_light_steps_are_counted(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SAY_EVERY", math.inf)
     with watching(LightSteps) as recorded:

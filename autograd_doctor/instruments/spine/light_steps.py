@@ -25,7 +25,7 @@ from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
 from autograd_doctor.reading.looks import is_drawn_in_pairs
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
-from autograd_doctor.reading.places import Place, stack
+from autograd_doctor.reading.places import Place, place, stack
 from autograd_doctor.reading.subclasses import node_of, version_of
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
@@ -44,6 +44,9 @@ _MOST_KNOWN = 1000
 _PATIENCE, _TIMES_LONGER = 16, 4
 """Backwards without a step, and how many times more than ever before, from which on they are recorded: steps may have
 ended, or be taken in another way."""
+_CHANGES = 4
+"""Steps in which a line changes a model, after which that is how it works: some libraries lend the weights of others to
+a module for each call."""
 _LOOKED_AT = 1 / 64
 """Of steps that are merely glanced at, those whose gradients are looked at, which takes half a microsecond for each."""
 _SAY_EVERY = 0.5
@@ -74,12 +77,14 @@ class LoadRhythm:
 
 
 class _Known(NamedTuple):
-    """What is not new: graphs, what became of gradients, lines that load weights, and when modules were given some."""
+    """What is not new: graphs, what became of gradients, lines that load weights, and when modules were given some; for
+    each line that changes a model, in how many steps, and in which last."""
 
     graphs: set[tuple[str, int]]
     fates: set[tuple[int, int]]
     loads: set[Place | None]
     rhythms: IdentityTable[LoadRhythm]
+    changes: dict[Place | None, tuple[int, int]]
 
 
 class LightSteps(Instrument):
@@ -105,7 +110,7 @@ class LightSteps(Instrument):
         self._module_calls = module_calls
         self._optimizers = optimizers
         self._hand_steps = hand_steps
-        self._known = _Known(set(), set(), set(), IdentityTable())
+        self._known = _Known(set(), set(), set(), IdentityTable(), {})
         self._sizes: Counter[tuple[Hashable, ...]] = Counter()
         self._newest = 0
         self._written: dict[int, tuple[int, _Written]] = {}
@@ -261,8 +266,14 @@ class LightSteps(Instrument):
 
     def _registered(self, registered: Registered) -> None:
         """A model that changes while it is trained; what has not run yet is being built."""
-        if self._module_calls.has_run(registered.module):
-            self._detail.ask()
+        if not self._module_calls.has_run(registered.module):
+            return
+        line, changes = place(), self._known.changes
+        steps, last = changes.get(line, (0, -1))
+        if line in changes or len(changes) < _MOST_KNOWN:
+            changes[line] = steps + (last != self._course.steps), self._course.steps
+            if changes[line][0] <= _CHANGES:
+                self._detail.ask()
 
     # ------------------------------------------------------------------------------------------------ what was light
 

@@ -367,6 +367,42 @@ def test_nothing_is_tried_that_might_do_harm(program: str) -> None:
     assert not series.trials
 
 
+LIBRARY = """import torch
+
+def fit(model, rate, clears=True):
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    for _ in range(24):
+        x = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss({prediction}, x.sum(1, keepdim=True))
+        if clears:
+            optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "prediction", "call"),
+    [
+        ("AD604", "model(x).squeeze(1)", "fit(torch.nn.Linear(4, 1), 0.01)"),
+        ("AD101", "model(x)", "tools.fit(torch.nn.Linear(4, 1), 0.01, clears=False)"),
+    ],
+)
+def test_what_goes_on_inside_a_library_is_not_changed_where_it_is_called(
+    code: str, prediction: str, call: str, tmp_path: Path
+) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "tools.py").write_text(LIBRARY.format(prediction=prediction))
+    script = tmp_path / "train.py"
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {str(installed)!r})\nimport tools, torch\nfit = tools.fit\n{call}\n"
+    )
+    series = tried_in(script)[1]
+    assert code in {finding.code for finding in series.now.report.findings}
+    assert not series.trials
+
+
 def test_a_result_is_detached_on_a_line_that_others_share(tmp_path: Path) -> None:
     (text,) = candidates_for("AD301", "a = 1; «kept.append(loss)»; b = 2  # why\n", tmp_path)
     assert text == "a = 1; kept.append(loss.detach()); b = 2  # why\n"

@@ -63,13 +63,15 @@ class RunEnded(Event, frozen=True):
     """The program is over, or was stopped. `exit_code` is what the program itself would have returned.
 
     "time": the time was up while it moved. "hung": it was training, and then nothing of it moved any more.
-    files: the files of the program's own modules.
+    files: the files of the program's own modules. before_libraries: places at which they call an installed library
+    other than torch, in which what was seen there happened.
     """
 
     reason: Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
     exit_code: int = 0
     seconds: float = 0.0
     files: list[str] = []
+    before_libraries: list[Location] = []
 
 
 class Noted(Event, frozen=True):

@@ -39,6 +39,6 @@ def candidates(case: Case) -> list[Candidate]:
 
 def _all(case: Case) -> Iterator[Candidate]:
     for fixer in all_fixers():
-        if case.finding.code in fixer.codes:
+        if case.finding.code in fixer.codes and not (fixer.of_operation and case.is_in_a_library):
             for candidate in fixer.candidates(case):
                 yield replace(candidate, same_loss=fixer.same_loss)

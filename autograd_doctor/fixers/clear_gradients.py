@@ -22,7 +22,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
         yield from _by_hand(case, here, update)
         return
     call = here.at(case.finding.location, cst.Call) if here is not None else None
-    if here is None or call is None or not isinstance(call.func, cst.Attribute):
+    if here is None or call is None or not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
         return
     optimizer, step = here.code(call.func.value), here.statement_of(call)
     if step is None:

@@ -65,4 +65,4 @@ def _shaped(
     yield case.candidate(f"give the loss `{code}`", Editing(here).replace(argument.value, code))
 
 
-FIXER = Fixer(codes=("AD511",), candidates=candidates)
+FIXER = Fixer(codes=("AD511",), candidates=candidates, of_operation=True)

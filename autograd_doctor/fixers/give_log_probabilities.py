@@ -106,4 +106,4 @@ def _logarithm_at_once(case: Case, found: Squashing) -> Candidate:
     return case.candidate(f"use `{code}` instead", Editing(source).replace(call.func, code))
 
 
-FIXER = Fixer(codes=("AD603",), candidates=candidates)
+FIXER = Fixer(codes=("AD603",), candidates=candidates, of_operation=True)

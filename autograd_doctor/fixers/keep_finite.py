@@ -227,4 +227,4 @@ def _bound_of_zero(here: Source, expression: cst.BaseExpression) -> cst.BaseExpr
     return given.value if given is not None and is_zero else None
 
 
-FIXER = Fixer(codes=("AD401", "AD402"), candidates=candidates)
+FIXER = Fixer(codes=("AD401", "AD402"), candidates=candidates, of_operation=True)

@@ -64,4 +64,4 @@ def _turned(here: Source, difference: cst.BinaryOperation) -> str:
     return f"{left} + {operand(right)}"
 
 
-FIXER = Fixer(codes=("AD609",), candidates=candidates)
+FIXER = Fixer(codes=("AD609",), candidates=candidates, of_operation=True)

@@ -107,4 +107,4 @@ def _of_equation(case: Case, event: WeightsApart, factor: int) -> int | None:
     return gone[0] - len(letters) if len(gone) == 1 else None
 
 
-FIXER = Fixer(codes=("AD605",), candidates=candidates)
+FIXER = Fixer(codes=("AD605",), candidates=candidates, of_operation=True)

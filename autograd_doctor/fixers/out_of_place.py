@@ -167,4 +167,4 @@ def _is_returned(here: Source, target: cst.Name) -> bool:
     return any(here.depends(each, {target.value}) for each in returned)
 
 
-FIXER = Fixer(codes=("AD501", "AD503"), candidates=candidates)
+FIXER = Fixer(codes=("AD501", "AD503"), candidates=candidates, of_operation=True)

@@ -65,4 +65,4 @@ def _is_read(here: Source, name: cst.Name) -> bool:
     return isinstance(call, cst.Call) and _root(here, call) is name and here.code(call.func).endswith("backward")
 
 
-FIXER = Fixer(codes=("AD505",), candidates=candidates)
+FIXER = Fixer(codes=("AD505",), candidates=candidates, of_operation=True)

@@ -109,4 +109,4 @@ def _is_operand(node: cst.BaseExpression, above: cst.CSTNode | None) -> bool:
     return isinstance(above, cst.BinaryOperation) or (isinstance(above, cst.Arg) and above.value is node)
 
 
-FIXER = Fixer(codes=("AD604", "AD616"), candidates=candidates)
+FIXER = Fixer(codes=("AD604", "AD616"), candidates=candidates, of_operation=True)

@@ -22,4 +22,4 @@ def candidates(case: Case) -> Iterator[Candidate]:
         yield case.candidate(f"give the loss `{code}`", Editing(here).replace(labels.value, code))
 
 
-FIXER = Fixer(codes=("AD637",), candidates=candidates)
+FIXER = Fixer(codes=("AD637",), candidates=candidates, of_operation=True)

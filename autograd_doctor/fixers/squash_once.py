@@ -113,4 +113,4 @@ def _change(there: Source, editing: Editing, call: cst.Call, other: _Other, call
     return True
 
 
-FIXER = Fixer(codes=("AD601", "AD602", "AD615"), candidates=candidates)
+FIXER = Fixer(codes=("AD601", "AD602", "AD615"), candidates=candidates, of_operation=True)

@@ -115,4 +115,4 @@ def _takes_out(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value == "item" and not call.args
 
 
-FIXER = Fixer(codes=("AD202", "AD217"), candidates=candidates)
+FIXER = Fixer(codes=("AD202", "AD217"), candidates=candidates, of_operation=True)

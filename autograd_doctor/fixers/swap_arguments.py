@@ -37,4 +37,4 @@ def _logarithm(here: Source, value: cst.BaseExpression) -> str:
     return function.removesuffix("softmax") + "log_softmax" + here.code(value).removeprefix(function)
 
 
-FIXER = Fixer(codes=("AD612",), candidates=candidates)
+FIXER = Fixer(codes=("AD612",), candidates=candidates, of_operation=True)

@@ -50,6 +50,12 @@ class Case:
         return self.source(self.finding.location)
 
     @property
+    def is_in_a_library(self) -> bool:
+        """Whether what was found happened inside a library that is called at its place."""
+        calls = self.trace.end.before_libraries if self.trace.end is not None else []
+        return any(self.begins_at(call, self.finding.location) for call in calls)
+
+    @property
     def is_about_a_parameter(self) -> bool:
         """Whether the subject of the finding is a parameter."""
         return any(each.name == self.finding.subject for each in self.trace.of(ParameterSeen))
@@ -91,11 +97,14 @@ class Fixer:
     candidates: the changes that may help, best first. They are made from what was observed: the places of the finding,
     the expressions that stand there, the names that the run has shown. same_loss: whether its changes alter how weights
     are moved and not what the loss is made of, so that the losses of both programs tell which one learns better.
+    of_operation: whether they change what an operation is given, at the place of the finding: where that is the call of
+    a library which contains the operation, there is nothing to change.
     """
 
     codes: tuple[str, ...]
     candidates: Callable[[Case], Iterator[Candidate]]
     same_loss: bool = False
+    of_operation: bool = False
 
 
 def path_of(place: Place, cwd: str) -> str:

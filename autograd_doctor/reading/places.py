@@ -40,6 +40,8 @@ _libraries: set[str] = set()
 _passed_over: set[str] = set()
 """Those of ours and of torch whose frames were met: most of a stack, and what code a frame has tells audit hooks."""
 _MOST_FRAMES = ("autograd_doctor.", "torch.")
+_MOST_PLACES = 1000
+_before_libraries: set[Place] = set()
 
 
 def set_target_folder(folder: str | None) -> None:
@@ -75,9 +77,14 @@ def _lies_outside(path: str) -> bool:
         return False
     if path.startswith(_target_folders or ("\0",)):
         return True
-    if any(folder in path for folder in _INSTALLED) or path.startswith(_LIBRARIES):
+    if _is_installed(path) or path.startswith(_LIBRARIES):
         return False
     return not path.startswith("<") or path.startswith(("<ipython", "<string", "<timed exec"))
+
+
+@cache
+def _is_installed(path: str) -> bool:
+    return any(folder in path for folder in _INSTALLED)
 
 
 def is_of_user(variables: Mapping[str, object]) -> bool:
@@ -98,16 +105,26 @@ def own_modules() -> Iterator[ModuleType]:
 
 def innermost(frame: FrameType | None) -> FrameType | None:
     """The first frame of the user's program, from a frame outwards; None when nothing of the user's is on the stack."""
+    is_in_library = False
     while frame is not None:
         name = frame.f_globals.get("__name__")
         module = name if type(name) is str else ""
         if module not in _passed_over:
             if is_own(frame.f_code.co_filename):
+                if is_in_library and len(_before_libraries) < _MOST_PLACES:
+                    _before_libraries.add((frame.f_code, frame.f_lasti))
                 return frame
             if module.startswith(_MOST_FRAMES):
                 _passed_over.add(module)
+            elif module != "torch":
+                is_in_library |= _is_installed(frame.f_code.co_filename)
         frame = frame.f_back
     return None
+
+
+def before_libraries() -> Iterator[Location]:
+    """The places met so far at which the program calls an installed library other than torch, which went on."""
+    yield from filter(None, map(locate, _before_libraries))
 
 
 def own_frames(frame: FrameType | None = None) -> Iterator[FrameType]:

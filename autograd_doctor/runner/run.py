@@ -56,7 +56,7 @@ from autograd_doctor.instruments.spine.torch_warnings import TorchWarnings
 from autograd_doctor.instruments.spine.uploads import Uploads
 from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import Plan, plan_of_members
-from autograd_doctor.reading.places import own_modules
+from autograd_doctor.reading.places import before_libraries, own_modules
 from autograd_doctor.reading.torch_versions import WAITING
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner import crash
@@ -403,7 +403,14 @@ class _Run:
         self._say_joined()
         seconds = round(CLOCK.monotonic() - self._began, 3)
         files = sorted({path for each in own_modules() if (path := attributes(each).get("__file__"))})[:_FILES]
-        ended = RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds, files=files)
+        ended = RunEnded(
+            step=self._session.step,
+            reason=reason,
+            exit_code=code,
+            seconds=seconds,
+            files=files,
+            before_libraries=list(before_libraries()),
+        )
         self._session.emit(ended)
 
     def _show_stacks(self) -> None:

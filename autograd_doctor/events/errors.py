@@ -51,13 +51,16 @@ class SavedTensorChanged(Event, frozen=True):
     relative_error: float | None = None
 
 
-class WriteLost(Event, frozen=True):
-    """An operation in place changed a copy that nothing can have read: it was made in the same statement, and gone at
-    its end, or has a name that nothing else reads.
+class StatementIdle(Event, frozen=True):
+    """A statement kept nothing of what an operation in it did.
+
+    The operation gave a result that is thrown away, or it changed a copy in place that nothing can have read: one that
+    was made in the same statement, and was gone at its end, or has a name that nothing else reads.
 
     written_at: where, if the statement calls a function that writes to the copy. copied_by: the operation that made the
-    copy, or, where `attribute` says what was read, the last of those by which that was computed. parameters: whose
-    values were in the copy. elements: how many were written. Told for the first few at each line.
+    copy, or, where `attribute` says what was read, the last of those by which that was computed; "" where there is no
+    copy. parameters: whose values went in. elements: how many were computed or written. Told for the first few at each
+    line.
     """
 
     location: Location | None

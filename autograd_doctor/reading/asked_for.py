@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from types import FrameType
+from typing import Any
 
 import torch
+import torch.overrides
 from torch.autograd import graph
 
 from autograd_doctor.reading.frame_locals import local_variables
@@ -18,6 +21,7 @@ _DOORS = frozenset({torch._tensor.__file__, torch.autograd.__file__, graph.__fil
 """Where `Tensor.backward`, `autograd.backward` and `autograd.grad` are, and what they call."""
 
 _NOT_THE_PROGRAM = ("torch.", f"{__name__.partition('.')[0]}.")
+_OVERRIDES = torch.overrides.__file__
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
@@ -40,6 +44,16 @@ def is_call_of_library() -> bool:
     while frame is not None and (is_ours(frame.f_code.co_filename) or is_of_torch(frame.f_code.co_filename)):
         frame = frame.f_back
     return frame is not None and not is_own(frame.f_code.co_filename)
+
+
+def is_called_by_program(function: Callable[..., Any]) -> bool:
+    """Whether the program itself calls the function of torch which is looked at, and no other one of torch does."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (is_ours(frame.f_code.co_filename) or frame.f_code.co_filename == _OVERRIDES):
+        frame = frame.f_back
+    if frame is not None and frame.f_code is getattr(function, "__code__", None):
+        frame = frame.f_back
+    return frame is not None and is_own(frame.f_code.co_filename)
 
 
 def asked_by_program(option: str) -> bool:

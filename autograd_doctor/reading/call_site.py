@@ -18,7 +18,7 @@ from autograd_doctor.reading.places import Place, is_own
 
 _LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")
 _PUTS = ("STORE_SUBSCR", "STORE_SLICE")
-_CACHE, _LOAD_ATTR = dis.opmap["CACHE"], dis.opmap["LOAD_ATTR"]
+_CACHE, _LOAD_ATTR, _POP_TOP = (dis.opmap[name] for name in ("CACHE", "LOAD_ATTR", "POP_TOP"))
 _LOOKS_INTO = ("LOAD_ATTR", "LOAD_METHOD", "UNPACK_EX")
 
 
@@ -89,6 +89,14 @@ def is_never_read(code: CodeType, made: int, changed: int) -> bool:
     name = _names(store)[0]
     loads = [each.offset for each in dis.get_instructions(code) if name in _loaded(each)]
     return len(loads) == 1 and loads[0] < changed and keeps_nothing(code, loads[0], changed, name)
+
+
+def drops_result(code: CodeType, offset: int) -> bool:
+    """Whether what the instruction at an offset gives is thrown away at once."""
+    following = offset + 2
+    while code.co_code[following] == _CACHE:
+        following += 2
+    return code.co_code[following] == _POP_TOP
 
 
 def attribute_read(code: CodeType, offset: int) -> str:

@@ -1,4 +1,4 @@
-"""Writes to copies that are gone when their statement has ended."""
+"""Results that are thrown away, and writes to copies that are gone when their statement has ended."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events.errors import WriteLost
-from autograd_doctor.instruments.errors.lost_writes import LostWrites
+from autograd_doctor.events.errors import StatementIdle
+from autograd_doctor.instruments.errors.idle_statements import IdleStatements
 from tests.watching import Recorded, watching
 
 MASK = torch.tensor([True, False, True, True])
@@ -17,7 +17,7 @@ MASK = torch.tensor([True, False, True, True])
 
 def told(run: Recorded) -> list[tuple[str, str, int]]:
     torch.ones(1) + 1  # the next operation, by which the copy must be gone
-    return [(event.operation, event.copied_by, event.elements) for event in run.of(WriteLost)]
+    return [(event.operation, event.copied_by, event.elements) for event in run.of(StatementIdle)]
 
 
 def index_twice(x: torch.Tensor) -> None:
@@ -74,7 +74,7 @@ def initialise(x: torch.Tensor) -> None:
 )
 def test_a_write_to_a_copy(statement: Callable[[torch.Tensor], None], expected: tuple[str, str, int]) -> None:
     x = torch.rand(4, 2)
-    with watching(LostWrites) as run:
+    with watching(IdleStatements) as run:
         statement(x)
         assert told(run) == [expected]
 
@@ -132,30 +132,83 @@ ELSEWHERE = (
 @pytest.mark.parametrize("statement", ELSEWHERE, ids=lambda each: each.__name__)
 def test_a_write_to_something_else(statement: Callable[[torch.Tensor], object]) -> None:
     x = torch.rand(4, 2)
-    with watching(LostWrites) as run:
+    with watching(IdleStatements) as run:
         result = statement(x)
         assert told(run) == [], result
 
 
-def test_a_line_is_told_of_twice() -> None:
+def throw_away(x: torch.Tensor) -> None:
+    x.masked_fill(MASK[:, None], 0.0)
+
+
+def throw_away_a_sum(x: torch.Tensor) -> None:
+    x + 1
+
+
+def throw_away_what_is_cut_off(x: torch.Tensor) -> None:
+    x.detach()
+
+
+def throw_away_what_a_function_of_python_gives(x: torch.Tensor) -> None:
+    nn.functional.normalize(x)
+
+
+@pytest.mark.parametrize(
+    ("statement", "operation"),
+    [
+        (throw_away, "masked_fill"),
+        (throw_away_a_sum, "add"),
+        (throw_away_what_is_cut_off, "detach"),
+        (throw_away_what_a_function_of_python_gives, "normalize"),
+    ],
+)
+def test_a_result_that_is_thrown_away(statement: Callable[[torch.Tensor], None], operation: str) -> None:
     x = torch.rand(4, 2)
-    with watching(LostWrites) as run:
+    with watching(IdleStatements) as run:
+        statement(x)
+        assert told(run) == [(operation, "", 8)]
+
+
+def keep_it_or_do_nothing(x: torch.Tensor) -> torch.Tensor:
+    _ = x + 1
+    x.float()
+    x.mul_(2)
+    x.sum()
+    x @ x.T
+    print(x.relu())
+    torch.mul(x, 2, out=x)
+    nn.utils.clip_grad_norm_([nn.Parameter(x)], 1.0)
+    nn.functional.dropout(x)
+    (x * 2).tanh()
+    return x.exp()
+
+
+def test_what_is_kept_or_has_another_use() -> None:
+    x = torch.rand(4, 2)
+    with watching(IdleStatements) as run:
+        result = keep_it_or_do_nothing(x)
+        assert told(run) == [], result
+
+
+def test_a_line_is_told_of_once_in_a_step() -> None:
+    x = torch.rand(4, 2)
+    with watching(IdleStatements) as run:
         for _ in range(5):
             write_by_method(x)
-        assert len(told(run)) == 2
+        assert len(told(run)) == 1
 
 
 def test_a_write_inside_a_module_is_that_of_the_module() -> None:
     x = torch.rand(4, 2)
-    with watching(LostWrites) as run:
+    with watching(IdleStatements) as run:
         nn.Sequential(nn.ReLU(inplace=True))(x[MASK])
         assert told(run) == []
 
 
 def test_parameters_are_named() -> None:
     layer = nn.Linear(2, 4)
-    with watching(LostWrites) as run:
+    with watching(IdleStatements) as run:
         torch.optim.SGD(layer.parameters(), lr=0.1)
         layer.weight.data[MASK].zero_()
         told(run)
-        assert [event.parameters for event in run.of(WriteLost)] == [[0]]
+        assert [event.parameters for event in run.of(StatementIdle)] == [[0]]

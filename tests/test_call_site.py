@@ -130,7 +130,7 @@ class Row:
         return self._note()
 
     def _note(self) -> Row:
-        self.seen.append(stack()[1])
+        self.seen.append(stack()[-3])
         return self
 
 

@@ -188,7 +188,7 @@ def _has_memory(tensor: torch.Tensor) -> bool:
 def _lost_at(copy: _Copy, place: Place) -> tuple[Place | None, bool]:
     """The statement under way that leaves nothing of a copy, where there is one; and whether the copy has a name."""
     code, made = copy.place
-    offset = next((offset for running, offset in stack() if running is code), None)
+    offset = next((offset for running, offset in reversed(stack()) if running is code), None)
     if offset is not None and keeps_nothing(code, made, offset):
         return (code, offset), False
     is_named = code is place[0] and is_never_read(code, made, place[1])

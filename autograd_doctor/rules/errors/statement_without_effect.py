@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.errors import StatementIdle
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Evidence, Finding, Location, Related
 from autograd_doctor.reading.spelling import spelt
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -20,14 +20,16 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         first = events[0]
         if not first.copied_by and len({event.step for event in events}) < tunables["steps"]:
             continue
-        copied_by = first.attribute or first.copied_by
+        evidence: Evidence = {"elements": first.elements}
+        if first.copied_by:
+            evidence["copied_by"] = first.attribute or first.copied_by
         message, change = _lost(trace, first) if first.copied_by else _dropped(first)
         yield RULE.finding(
             message,
             subject=first.operation,
             location=first.location,
             help=change,
-            evidence={"elements": first.elements} | ({"copied_by": copied_by} if copied_by else {}),
+            evidence=evidence,
             parameters=first.parameters if len(first.parameters) == 1 else (),
             related=(Related("writes to it", first.written_at),) if first.written_at else (),
             step_first=first.step + 1,

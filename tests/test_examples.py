@@ -17,7 +17,7 @@ from tests.harness import assert_findings, assert_healthy, body_of, check_progra
 
 EVERY = int(os.environ.get("ALONE_EVERY", "4"))
 """Of the bad examples behind the first of a rule, those that are tried with this rule alone: one in so many."""
-_MORE_TRIES = 2
+_MORE_TRIES = 5
 _KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.errors import StatementIdle
 from autograd_doctor.findings import Evidence, Finding, Location, Related
-from autograd_doctor.reading.spelling import spelt
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -40,7 +39,7 @@ def _dropped(idle: StatementIdle) -> tuple[str, str]:
     """What was computed for nothing, and the change to make."""
     result = plural(idle.elements, "value")
     message = f"nothing keeps the {result} that `{idle.operation}` returns: the statement has no effect"
-    return message, f"assign the result, as in `x = x.{spelt(idle.operation).name}(…)`, or take the statement out"
+    return message, "assign the result, as in `x = …`, or take the statement out"
 
 
 def _lost(trace: Trace, idle: StatementIdle) -> tuple[str, str]:

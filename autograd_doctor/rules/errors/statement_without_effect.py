@@ -29,7 +29,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             location=first.location,
             help=change,
             evidence=evidence,
-            parameters=first.parameters if len(first.parameters) == 1 else (),
+            parameters=first.parameters,
             related=(Related("writes to it", first.written_at),) if first.written_at else (),
             step_first=first.step + 1,
         )
@@ -110,6 +110,33 @@ def bad_mask_that_is_not_kept() -> None:
         scores = query(x) @ key(x).transpose(1, 2) / 6**0.5
         scores.masked_fill(later, float("-inf"))  # <- AD514
         loss = nn.functional.mse_loss(scores.softmax(-1) @ value(x), x.cumsum(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_activation_that_is_not_kept() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = nn.Linear(8, 32)
+            self.out = nn.Linear(32, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.hidden(x)
+            torch.relu(x)  # <- AD514
+            value: torch.Tensor = self.out(x)
+            return value
+
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(32, 8)
+        loss = nn.functional.mse_loss(model(x), x.abs().mean(1, keepdim=True))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -196,8 +223,9 @@ RULE = Rule(
     "warm-up; empty choices. Variables of a module count as read. Long work on data before any parameter is used is "
     "not looked at.",
     needs=(StatementIdle,),
+    folds=("AD610",),
     examine=examine,
-    bad=(bad, bad_two_indices, bad_mask_that_is_not_kept),
+    bad=(bad, bad_two_indices, bad_mask_that_is_not_kept, bad_activation_that_is_not_kept),
     good=(good, good_copies_that_are_used, good_nothing_but_random_numbers),
     tunables={"steps": Tunable(2, "fewest steps in which a result is thrown away", MORE_THAN_ONCE)},
     references=(

@@ -176,33 +176,6 @@ def bad_sequential() -> None:
         optimizer.step()
 
 
-def bad_result_dropped() -> None:
-    import torch
-    from torch import nn
-
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.hidden = nn.Linear(8, 32)
-            self.out = nn.Linear(32, 1)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            x = self.hidden(x)
-            torch.relu(x)  # <- AD610
-            value: torch.Tensor = self.out(x)
-            return value
-
-    torch.manual_seed(0)
-    model = Net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(10):
-        x = torch.randn(32, 8)
-        loss = nn.functional.mse_loss(model(x), x.abs().mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def good() -> None:
     import torch
     from torch import nn
@@ -275,6 +248,6 @@ RULE = Rule(
     "library calls. Depthwise convolutions are told of as `info`.",
     needs=(BackwardRan, LayersChained, LayersMerged, LayerUsedOtherwise, ParameterSeen),
     examine=examine,
-    bad=(bad, bad_sequential, bad_result_dropped),
+    bad=(bad, bad_sequential),
     good=(good, good_low_rank, good_branches_of_any_rank),
 )

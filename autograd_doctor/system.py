@@ -204,6 +204,22 @@ def set_mode(descriptor: int, mode: int) -> None:
         _fchmod(descriptor, mode)
 
 
+# ------------------------------------------------------------------------------------------------------------- memory
+
+
+def may_be_shared(address: int) -> bool:
+    """Whether other processes may see what this one writes to an address of its memory, as far as the system tells."""
+    try:
+        maps = (PROCESSES / "self" / "maps").read_text().splitlines()
+    except OSError:
+        return True
+    for ends, access, *_ in map(str.split, maps):
+        first, last = (int(end, 16) for end in ends.split("-"))
+        if first <= address < last:
+            return access.endswith("s")
+    return False
+
+
 # ---------------------------------------------------------------------------------------------------------- processes
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+import mmap
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from autograd_doctor import system
 from tests.harness import PATIENCE, ROOT
 
 WITHOUT = ROOT / "tests" / "without"
@@ -102,3 +105,12 @@ def test_one_module_asks_for_what_not_every_system_has() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("/proc/self"):
                 found.append(f"{path.name}: {node.value}")
     assert found == []
+
+
+def test_shared_memory_is_told_from_that_of_one_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with mmap.mmap(-1, 4096) as shared, memoryview(shared) as view:
+        own, between = np.zeros(8), np.frombuffer(view, np.uint8)
+        assert (system.may_be_shared(own.ctypes.data), system.may_be_shared(between.ctypes.data)) == (False, True)
+        monkeypatch.setattr(system, "PROCESSES", tmp_path)
+        assert system.may_be_shared(own.ctypes.data), "where the system does not tell"
+        del between

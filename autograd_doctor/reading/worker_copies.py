@@ -26,6 +26,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, SequentialSample
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from autograd_doctor import system
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.numbers import identity
 from autograd_doctor.reading.own_generators import is_generator
@@ -481,18 +482,8 @@ def _seed(generators: Sequence[Any]) -> None:
 def _is_shared(thing: Any) -> bool:
     """Whether other processes see what is written to a tensor or an array."""
     if is_a(thing, torch.Tensor):
-        address = thing.data_ptr()
-    elif _is_array(thing):
-        address = thing.ctypes.data
-    else:
-        return False
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            ends, access, *_ = line.split()
-            first, last = (int(end, 16) for end in ends.split("-"))
-            if first <= address < last:
-                return access.endswith("s")
-    return False
+        return system.may_be_shared(thing.data_ptr())
+    return _is_array(thing) and system.may_be_shared(thing.ctypes.data)
 
 
 def _is_rearranged(change: Change) -> bool:

@@ -406,7 +406,7 @@ def test_a_backward_inside_a_backward_belongs_to_it():
     hidden.register_hook(differentiate)
     with Heard("backward") as heard:
         hidden.sum().backward()
-    assert heard.names == ["began", "ended"]
+    assert heard.names == ["began", "nested", "ended"]
     assert inner.grad is not None
 
 

@@ -229,7 +229,7 @@ class BackwardRuns(Instrument):
         numbers = self._numbers(walk)
         behind_held, before_held = self._left_out(walk, numbers)
         reached = sorted(set(numbers.values()))
-        rewrapped = made if made is not None and made.values and not reached else None
+        rewrapped = made if made is not None and made.values and not walk.leaves else None
         step, handed_on_at, handed_on = self._handed_on or (-1, None, "")
         is_handed_on = step == self._course.steps and walk.crossing is not None
         error = _said(call.error) if call.error is not None else ""

@@ -16,7 +16,6 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_place: dict[Location, list[BackwardRan]] = {}
     for backward in trace.of(BackwardRan):
         is_learned = not trace.optimized.isdisjoint(backward.wrote)  # the leaf itself is stepped by an optimizer
-        is_learned |= backward.nested_at is not None  # its hook goes back through what was left of the graph
         if backward.rewrapped_at is not None and not backward.inputs and not is_learned:
             by_place.setdefault(backward.rewrapped_at, []).append(backward)
     for backwards in by_place.values():

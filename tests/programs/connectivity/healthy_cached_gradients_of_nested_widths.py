@@ -19,28 +19,30 @@ class Cached(nn.Module):
     def nested(self, leaves):
         total = 0.0
         for width in self.widths:
-            cut = [leaf[:, :width] for leaf in leaves]
-            inner = [part.detach().requires_grad_() for part in cut]
-            for start in range(0, len(inner[0]), self.rows):
+            cut = [[leaf[:, :width] for leaf in column] for column in leaves]
+            inner = [[part.detach().requires_grad_() for part in column] for column in cut]
+            first, second = map(torch.cat, inner)
+            for start in range(0, len(first), self.rows):
                 labels = torch.arange(start, start + self.rows)
-                part = contrast(inner[0][start : start + self.rows], inner[1], labels) / len(self.widths)
-                part.backward()
+                part = contrast(first[start : start + self.rows], second, labels) / len(self.widths)
+                part.backward(retain_graph=start + self.rows < len(first))
                 total = total + part.detach()
-            for part, leaf in zip(cut, inner, strict=True):
-                part.backward(leaf.grad)
+            for parts, made in zip(cut, inner, strict=True):
+                for part, leaf in zip(parts, made, strict=True):
+                    part.backward(leaf.grad)
         return total
 
     def forward(self, *views):
         with torch.no_grad():
-            kept = [torch.cat([self.model(part) for part in view.split(self.rows)]) for view in views]
-        leaves = [each.requires_grad_() for each in kept]
+            kept = [[self.model(part) for part in view.split(self.rows)] for view in views]
+        leaves = [[each.requires_grad_() for each in column] for column in kept]
         loss = self.nested(leaves).detach().requires_grad_()
-        gradients = [leaf.grad for leaf in leaves]
+        gradients = [[leaf.grad for leaf in column] for column in leaves]
 
         def through_the_model(scale):
             with torch.enable_grad():
                 for view, gradient in zip(views, gradients, strict=True):
-                    for part, wanted in zip(view.split(self.rows), gradient.split(self.rows), strict=True):
+                    for part, wanted in zip(view.split(self.rows), gradient, strict=True):
                         (torch.dot(self.model(part).flatten(), wanted.flatten()) * scale).backward()
 
         loss.register_hook(through_the_model)
@@ -49,7 +51,7 @@ class Cached(nn.Module):
 
 torch.manual_seed(0)
 encoder = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 8))
-criterion = Cached(encoder, widths=(8, 4, 2), rows=8)
+criterion = Cached(encoder, widths=(8, 4, 2), rows=4)
 optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-3)
 for step in range(40):
     x = torch.randn(16, 16)

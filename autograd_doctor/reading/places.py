@@ -41,6 +41,7 @@ _passed_over: set[str] = set()
 """Those of ours and of torch whose frames were met: most of a stack, and what code a frame has tells audit hooks."""
 _MOST_FRAMES = ("autograd_doctor.", "torch.")
 _MOST_PLACES = 1000
+"""At which libraries are called, to remember: a program has a few, and so many only where code is made anew."""
 _before_libraries: set[Place] = set()
 
 

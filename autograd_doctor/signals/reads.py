@@ -43,8 +43,8 @@ class _Reads(Seam):
     """`read`, with the tensor, when the program gets hold of one of these attributes; a bare signal.
 
     What torch itself reads is not signalled, nor what we do, who are told of most operations without a look; nor what
-    has no values yet. The patch
-    costs every read a little, so that who listens should do so only while there is something to be watched.
+    has no values yet. The patch costs every read a little, so that who listens should do so only while there is
+    something to be watched.
     """
 
     names: tuple[str, ...]

@@ -7,6 +7,7 @@ torch.manual_seed(0)
 model = nn.Sequential(
     nn.Linear(4, 8), nn.ReLU(), nn.LazyLinear(8), nn.LazyBatchNorm1d(), nn.ReLU(), nn.LazyLinear(1)
 )
+names = {id(weight.data): name for name, weight in model.named_parameters()}  # no value is read
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 for step in range(15):
     x = torch.randn(16, 4)

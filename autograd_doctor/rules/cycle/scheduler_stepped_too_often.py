@@ -72,7 +72,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if seen:
             yield _finding(trace, calls, seen, advice)
         elif not is_per_step and (seen := _crawls(trace, calls)):
-            is_whole = has_ended(trace) and trace.steps_taken >= (1 - _PARTIAL) * (calls[0].length or 0)
+            length = calls[0].length or 0
+            is_whole = has_ended(trace) and (1 - _PARTIAL) * length <= trace.steps_taken <= length
             yield _finding(trace, calls, seen, _EACH_STEP, is_hint=not is_whole)
 
 
@@ -225,12 +226,15 @@ def _ends_early(calls: Calls, batches: int | None, tunables: Tunables) -> str:
 
 def _crawls(trace: Trace, calls: Calls) -> str:
     """One call after so many steps, on a schedule as long as the steps of whole epochs of these, which the run did not
-    exceed. Unless it is as long, a schedule of so many epochs may be a multiple of these steps by chance."""
+    exceed, or of one, of which it made several. Unless the run is as long as that, a schedule of so many epochs may be
+    a multiple of these steps by chance."""
     last, length = calls[-1], calls[0].length
     steps = round(last.step / last.count) if last.count else 0
     if length is None or steps < _FEWEST_BATCHES or abs(last.step - steps * last.count) > _PARTIAL * last.step:
         return ""
-    if length % steps or not steps <= trace.steps_taken <= length or (steps < _NO_CHANCE and not has_ended(trace)):
+    if length % steps or not steps <= trace.steps_taken or (steps < _NO_CHANCE and not has_ended(trace)):
+        return ""
+    if trace.steps_taken > length and not (length == steps >= _NO_CHANCE and has_ended(trace) and last.count < length):
         return ""
     return (
         f"it is stepped once in {steps} steps and {length} steps long, which is "
@@ -566,7 +570,7 @@ RULE = Rule(
     "part, those that oscillate or follow a metric by design, rates that fall ever more slowly, as 1 / t, and a "
     "warm-up over some epochs in a run that goes on after it, or that is tried out in fewer than five. A "
     "schedule that is stepped once per epoch, and as long as whole epochs of batches, is an `info` where the run does "
-    "not come to its length: a plan of 100 epochs is a multiple of 25 batches, too.",
+    "not come to its length, or has several epochs of which it is as long as one: a plan of 100 epochs is a multiple of 25 batches, too.",
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, PassesCounted, RunEnded, SchedulerStepped),
     examine=examine,
     bad=(

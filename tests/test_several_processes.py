@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests import commands
 from tests.harness import RANKS, ROOT, marks
 
 ENDS = 300
+ALWAYS = ("--isolated", "--seconds", "0")
 REPLICAS, SPAWNED = RANKS / "replicas.py", RANKS / "spawned.py"
 ALIKE, SAME_DATA, KEPT_STATES = (RANKS / f"{name}.py" for name in ("alike", "same_data", "kept_states"))
 MISBEHAVES = dict(marks(REPLICAS.read_text()))["AD599"]
@@ -38,7 +40,13 @@ class Checked(NamedTuple):
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """A command in a folder, from which nothing is left of what it has started."""
-    done = subprocess.run(command, cwd=folder, env=_marked(folder), capture_output=True, text=True, timeout=ENDS)
+    return _alone(
+        folder,
+        subprocess.run(command, cwd=folder, env=_marked(folder), capture_output=True, text=True, timeout=ENDS),
+    )
+
+
+def _alone(folder: Path, done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
     assert _left(folder) == [], done.stderr
     return done
 
@@ -50,7 +58,15 @@ def _marked(folder: Path) -> dict[str, str]:
 
 def _left(folder: Path) -> list[str]:
     sign = f"TEST_OF={folder}".encode()
-    return [each.parent.name for each in Path("/proc").glob("[0-9]*/environ") if sign in _read(each)]
+    return [each.name for each in Path("/proc").glob("[0-9]*") if sign in _read(each / "environ") or _in(each, folder)]
+
+
+def _in(process: Path, folder: Path) -> bool:
+    """Processes that were forked, and not started anew, are known by where they are."""
+    try:
+        return (process / "cwd").readlink() == folder
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> bytes:
@@ -61,13 +77,14 @@ def _read(path: Path) -> bytes:
 
 
 def doctor(*options: str) -> list[str]:
-    return [sys.executable, "-m", "autograd_doctor", "check", "--isolated", "--seconds", "0", *options]
+    return [sys.executable, "-m", "autograd_doctor", "check", *ALWAYS, *options]
 
 
 def checked(folder: Path, *options: str) -> Checked:
     """A check, which leaves no file."""
     report = folder / "report.json"
-    done = run(folder, *doctor("--output-format", f"json:{report}", *options))
+    command = ("check", *ALWAYS, "--output-format", f"json:{report}", *options)
+    done = _alone(folder, commands.doctor(*command, cwd=folder, env=_marked(folder), timeout=ENDS))
     assert report.is_file(), done.stderr
     assert [path.name for path in folder.iterdir()] == ["report.json"]
     return Checked(json.loads(report.read_text()), done.returncode, done.stdout + done.stderr)
@@ -78,6 +95,18 @@ def assert_healthy(found: Checked, *, least: int = 20) -> None:
     assert (found.code, found.report["verdict"], found.codes) == (0, "passed", []), found.report["exit_reason"]
     assert run["ranks"] == [0, 1]
     assert least <= run["steps"] < 2000
+
+
+def test_what_is_left_is_seen(tmp_path: Path) -> None:
+    """Otherwise no test here would prove that nothing is."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    waits = [sys.executable, "-c", "input()"]
+    for where, environment in ((here, {}), (elsewhere, _marked(here))):
+        with subprocess.Popen(waits, cwd=where, env=environment, stdin=subprocess.PIPE) as left:
+            assert _left(here) == [str(left.pid)]
+            left.kill()
 
 
 # ------------------------------------------------------------------------------------------------- torch's own launcher

@@ -753,8 +753,8 @@ class StatisticsLeft(Event, frozen=True):
     module: the root that was called; used_at: where. norms: the first few of them, of so many (`count`). location: the
     line that copied the weights, has them follow (`averaged`), or loaded them without statistics (`loaded`), None where
     that was not seen. source:
-    whose weights they are, "" where that is not known; mean: the largest mean there, without its sign; lowest, highest:
-    the extremes of its variances.
+    whose weights they are, "" where that is not known, or (`guessed`) what has the same place in another such model;
+    mean: the largest mean there, without its sign; lowest, highest: the extremes of its variances.
     """
 
     module: int
@@ -764,6 +764,7 @@ class StatisticsLeft(Event, frozen=True):
     count: int
     loaded: bool = False
     averaged: bool = False
+    guessed: bool = False
     source: str = ""
     mean: float | None = None
     lowest: float | None = None

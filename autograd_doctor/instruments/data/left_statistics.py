@@ -17,6 +17,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
+from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import FOLLOWS
@@ -52,12 +53,16 @@ class _Copied(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """A normalisation in use, where its weight came from, and whose it was, as far as these are known."""
+    """A normalisation in use, where its weight came from, and whose it was, as far as these are known.
+
+    guessed: it is only known to be the place of the same normalisation in another such model.
+    """
 
     norm: nn.Module
     place: Place | None
     source: nn.Module | None
     averaged: bool = False
+    guessed: bool = False
 
 
 class LeftStatistics(Instrument):
@@ -74,12 +79,14 @@ class LeftStatistics(Instrument):
         course: Course,
         detail: Detail,
         parameters: Parameters,
+        optimizers: Optimizers,
         tensors: Tensors,
         module_calls: ModuleCalls,
         module_register: ModuleRegister,
     ) -> None:
         super().__init__(site)
         self._parameters = parameters
+        self._optimizers = optimizers
         self._tensors = tensors
         self._course = course
         self._detail = detail
@@ -92,6 +99,8 @@ class LeftStatistics(Instrument):
         self._loaded: IdentityTable[Place | None] = IdentityTable()
         self._weights: dict[int, nn.Module] = {}
         self._weights_of = -1
+        self._values: IdentityTable[int | None] = IdentityTable()
+        """Of weights that are no copies, at the newest look."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
@@ -176,10 +185,10 @@ class LeftStatistics(Instrument):
         looks = self._looks.get(began.module, 0)
         if looks >= _MOST_LOOKS:
             return
-        in_use = [norm for _, norm in modules_in(root) if _uses_statistics(norm)]
+        in_use = [(path, norm) for path, norm in modules_in(root) if _uses_statistics(norm)]
         if in_use:
             self._looks[began.module] = looks + 1
-            left = [found for norm in in_use if (found := self._left(norm)) is not None]
+            left = [found for path, norm in in_use if (found := self._left(root, path, norm)) is not None]
             if left:
                 self._looks[began.module] = _MOST_LOOKS
                 self._tell(began, left)
@@ -189,7 +198,7 @@ class LeftStatistics(Instrument):
             if is_a(norm, _NormBase) and len(self._norms) < _MOST_NORMS:
                 self._norms.put(norm, weakref.ref(root))
 
-    def _left(self, norm: nn.Module) -> _Left | None:
+    def _left(self, root: nn.Module, path: str, norm: nn.Module) -> _Left | None:
         weight = attributes(norm)["_parameters"].get("weight")
         if weight is None or not readable(weight) or not _is_untouched(norm):
             return None
@@ -201,7 +210,31 @@ class LeftStatistics(Instrument):
         source = self._source(weight) if self._course.steps else None
         if norm in self._loaded:
             return _Left(norm, self._loaded.get(norm), source)
+        if source is None and self._was_learned_elsewhere(norm):
+            alike = self._alike(root, path, norm)
+            return None if alike is None else _Left(norm, None, alike, guessed=True)
         return None if source is None else _Left(norm, None, source)
+
+    def _was_learned_elsewhere(self, norm: nn.Module) -> bool:
+        """Whether its weight is none that one is built with, was another at an earlier look, and nobody trains it here.
+
+        One that stays as it is may be that of a teacher that was drawn at random.
+        """
+        weight = _weight(norm)
+        if weight is None or is_lazy(weight) or _is_even(weight) or weight.grad is not None:
+            return False
+        number, before, now = self._parameters.get(weight), self._values.get(weight), fingerprints([weight])[0]
+        self._values.put(weight, now)
+        return before is not None and before != now and not (number is not None and self._optimizers.holds(number))
+
+    def _alike(self, root: nn.Module, path: str, norm: nn.Module) -> nn.Module | None:
+        """The same normalisation of another model of this kind, whose statistics have moved."""
+        for other, _ in self._roots.items():
+            if other is not root and type(other) is type(root):
+                there = dict(modules_in(other)).get(path, norm)
+                if is_a(there, _NormBase) and _size(there) == _size(norm) and not _is_untouched(there):
+                    return there
+        return None
 
     def _left_elsewhere(self, norm: nn.Module) -> _Left | None:
         """Of weights that cannot be compared at each step, only loading tells where they came from."""
@@ -212,7 +245,7 @@ class LeftStatistics(Instrument):
         return None
 
     def _tell(self, began: RootBegan, left: list[_Left]) -> None:
-        root, (first, where, source, averaged) = began.call.module, left[0]
+        root, (first, where, source, averaged, guessed) = began.call.module, left[0]
         names = self._register.names(root, [found.norm for found in left[:_MOST_NAMED]])
         held = self._norms.get(source) if source is not None else None
         whole = held() if held is not None else None
@@ -227,6 +260,7 @@ class LeftStatistics(Instrument):
                 count=len(left),
                 loaded=first in self._loaded,
                 averaged=averaged,
+                guessed=guessed,
                 source=self._register.names(whole, [source])[0] if whole is not None and source is not None else "",
                 mean=None if mean is None else float(mean.abs().max()),
                 lowest=None if var is None else float(var.min()),
@@ -250,6 +284,11 @@ def _is_untouched(norm: nn.Module) -> bool:
     if mean is None or var is None or not (readable(mean) and readable(var)):
         return True
     return not bool(mean.any()) and bool((var == 1).all())
+
+
+def _size(norm: nn.Module) -> torch.Size | None:
+    mean, _ = _statistics(norm)
+    return None if mean is None else mean.shape
 
 
 def _weight(norm: nn.Module) -> torch.Tensor | None:

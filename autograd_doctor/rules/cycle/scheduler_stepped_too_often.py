@@ -570,7 +570,8 @@ RULE = Rule(
     "part, those that oscillate or follow a metric by design, rates that fall ever more slowly, as 1 / t, and a "
     "warm-up over some epochs in a run that goes on after it, or that is tried out in fewer than five. A "
     "schedule that is stepped once per epoch, and as long as whole epochs of batches, is an `info` where the run does "
-    "not come to its length, or has several epochs of which it is as long as one: a plan of 100 epochs is a multiple of 25 batches, too.",
+    "not come to its length, or has several epochs of which it is as long as one: a plan of 100 epochs is a multiple "
+    "of 25 batches, too.",
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, PassesCounted, RunEnded, SchedulerStepped),
     examine=examine,
     bad=(

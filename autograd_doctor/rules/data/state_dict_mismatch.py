@@ -30,7 +30,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         elif is_mismatch and max(_share_of_model(event), _share_of_state(event)) < share:
             yield _finding(event)
     for left in trace.of(StatisticsLeft):
-        yield _left_behind(left)
+        if not left.guessed or _is_far(left, tunables["variance_factor"]):
+            yield _left_behind(left)
 
 
 def _is_another_part(event: StateLoaded) -> bool:
@@ -106,10 +107,18 @@ def _help(event: StateLoaded) -> str:
     )
 
 
+def _is_far(event: StatisticsLeft, factor: float) -> bool:
+    """Whether the statistics of the other model are far from those of no data."""
+    if event.mean is None or event.lowest is None or event.highest is None:
+        return False
+    return event.mean >= 1 or event.highest >= factor or event.lowest <= 1 / factor
+
+
 def _left_behind(event: StatisticsLeft) -> Finding:
     names = f"`{event.norms[0]}`" + (f" and {event.count - 1} more" if event.count > 1 else "")
     came = "loaded without them" if event.loaded else "averaged" if event.averaged else "copied by hand"
-    whose = f", those of `{event.source}`" if event.source else ""
+    came = "learned elsewhere" if event.guessed else came
+    whose = f", {'as by' if event.guessed else 'those of'} `{event.source}`" if event.source else ""
     theirs = (
         f"; there, means go up to {event.mean:.4g}, and variances from {event.lowest:.4g} to {event.highest:.4g}"
         if event.mean is not None and event.lowest is not None and event.highest is not None
@@ -121,9 +130,9 @@ def _left_behind(event: StatisticsLeft) -> Finding:
         f"and with means of 0 and variances of 1, as at first{theirs}",
         subject=event.norms[0],
         location=location,
-        severity="error" if event.source else "warning",
+        severity="error" if event.source and not event.guessed else "warning",
         confidence="high" if event.source and event.location is not None else "medium",
-        help=_AVERAGE if event.averaged else _COPY,
+        help=_AVERAGE if event.averaged or event.guessed else _COPY,
         evidence={"normalisations": event.count, "source": event.source},
         related=(Related("used in evaluation mode", event.used_at),) if event.used_at not in (None, location) else (),
         step_first=event.step + 1,
@@ -262,7 +271,9 @@ RULE = Rule(
     title="a model was given only a part of the state that was meant for it",
     observes="What `load_state_dict` gave a value to, as a share of the model and of the state, where keys are missing "
     "and others are left over; and the prefix, or the entry of the checkpoint, that makes them fit. Normalisations "
-    "that have the weights of others, by a copy or a load, and run in evaluation mode with the statistics of no data.",
+    "that have the weights of others, by a copy or a load, and run in evaluation mode with the statistics of no data. "
+    "Where nothing shows whose the weights are, they change without an optimizer that holds them, and another model of "
+    "the same class has gathered statistics far from these.",
     why="With `strict=False` keys that do not match are skipped without a word: training starts from random weights "
     "that everybody takes for trained ones. Running statistics are buffers: who copies parameters one by one leaves "
     "them behind, and the same weights compute something else.",
@@ -281,6 +292,11 @@ RULE = Rule(
             0.5,
             "share of the model's elements, or of the state's, below which hardly anything was loaded",
             "chosen: where half of either finds its place, a part was loaded that fits",
-        )
+        ),
+        "variance_factor": Tunable(
+            2.0,
+            "factor by which the variances that another model has gathered differ from 1, if no mean is above 1",
+            "chosen: what is normalised by the statistics of no data comes out at another scale, then",
+        ),
     },
 )

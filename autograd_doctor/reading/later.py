@@ -270,6 +270,22 @@ def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bo
     return bool(before) and _difference(before, after) > TOLERANCE
 
 
+def heeds_end(module: nn.Module, args: Any, kwargs: Any, series: torch.Tensor, dim: int) -> bool:
+    """Whether anything that a copy returns depends on the last place of a series. Raises `Undecided`."""
+
+    def called() -> list[torch.Tensor]:
+        with alone():
+            output = module(*fresh(args), **fresh(kwargs))
+        return [each.clone() for each in tensors_in([output], EVERYTHING)]
+
+    before = called()
+    if _difference(before, called()) > 0:
+        raise Undecided("its result differs from call to call")
+    with _changed(series, dim, series.shape[dim] - 1):
+        after = called()
+    return _difference(before, after) > TOLERANCE
+
+
 def _reads_along(
     called: Callable[[int], list[torch.Tensor]], before: list[torch.Tensor], tokens: torch.Tensor, dim: int
 ) -> bool:

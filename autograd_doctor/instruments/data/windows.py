@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+import math
+from typing import Any, ClassVar, NamedTuple
 
 import torch
+from torch import nn
 
 from autograd_doctor.events.data import TargetInWindow
 from autograd_doctor.events.event import Event
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Instrument, Site, failure_of_copy
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.operations import DISTANCES
+from autograd_doctor.operations import CLASSES, DISTANCES
+from autograd_doctor.reading.later import heeds_end
 from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import has_parameters
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import is_remote, readable
+from autograd_doctor.reading.tensor_facts import are_equal, is_remote, readable
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -29,19 +36,24 @@ _MOST_CALLS = 16
 _MOST_ELEMENTS = 2**18
 _LEAST = 4
 """Rows, moments and different targets: fewer agree by chance."""
+_CHANCE = 0.01
+"""Of one run of tokens that comes again in another row, if they were drawn one by one."""
 _MOST_TOLD = 16
 
 
 class _Call(NamedTuple):
+    root: nn.Module
     module: int
     place: Place | None
     given: torch.Tensor
+    args: Any
+    kwargs: Any
 
 
 class Windows(Instrument):
     """Compares, in steps that are looked at closely, what goes into models with what their results are compared with.
 
-    given: a root takes (batch, time), (batch, time, values) or (time, batch, values).
+    given: a root takes (batch, time), (batch, time, values) or (time, batch, values); of tokens, (batch, time).
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetInWindow,)
@@ -50,16 +62,19 @@ class Windows(Instrument):
         self, site: Site, course: Course, late_values: LateValues, lineage: Lineage, module_calls: ModuleCalls
     ) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._course = course
         self._late_values = late_values
         self._lineage = lineage
         self._module_calls = module_calls
         self._calls: list[_Call] = []
         self._told = 0
+        self._heeds: IdentityTable[bool | None] = IdentityTable()
+        """Roots that were tried."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
-        self.listen(self._lineage.operated, self._operation_ended, names=DISTANCES)
+        self.listen(self._lineage.operated, self._operation_ended, names=DISTANCES | CLASSES)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _root_began(self, began: RootBegan) -> None:
@@ -68,8 +83,10 @@ class Windows(Instrument):
         if not has_parameters(began.call.module):
             return
         for tensor in began.given:
-            if _is_read(tensor) and tensor.dim() in (2, 3) and min(tensor.shape[:2]) >= _LEAST:
-                call = _Call(began.module, began.where, tensor.detach().clone())
+            ranks = (2, 3) if tensor.is_floating_point() else (2,)
+            if _is_read(tensor) and tensor.dim() in ranks and min(tensor.shape[:2]) >= _LEAST:
+                own, root = tensor.detach().clone(), began.call.module
+                call = _Call(root, began.module, began.where, own, began.call.args, began.call.kwargs)
                 self._calls = [*self._calls[1 - _MOST_CALLS :], call]
 
     def _operation_ended(self, operation: Operation) -> None:
@@ -83,7 +100,8 @@ class Windows(Instrument):
 
         def look(target: torch.Tensor, *given: torch.Tensor) -> None:
             values = target.detach().double().reshape(target.shape[0] if target.dim() else 1, -1)
-            for call, windows in zip(calls, given, strict=True):
+            alike = (pair for pair in zip(calls, given, strict=True) if _are_tokens(pair[1]) == _are_tokens(target))
+            for call, windows in alike:
                 found = _found(windows, values)
                 if found is not None and len(values.unique(dim=0)) >= _LEAST:
                     self._tell(step, where, call, variable_name(target) if named is None else named, *found)
@@ -94,6 +112,9 @@ class Windows(Instrument):
     def _tell(
         self, step: int, where: Place | None, call: _Call, name: str, windows: torch.Tensor, channel: int | None
     ) -> None:
+        heeds = self._heeds_end(call, batch_first=len(windows) == call.given.shape[0])
+        if heeds is False or (heeds is None and _are_tokens(windows)):
+            return
         self._told += 1
         self.emit(
             TargetInWindow(
@@ -103,11 +124,35 @@ class Windows(Instrument):
                 rows=windows.shape[0],
                 length=windows.shape[1],
                 channel=channel,
-                recurring=_recurring(windows if channel is None else windows[:, :, channel]),
+                recurring=_recurring_runs(windows[:, :, 0])
+                if _are_tokens(windows)
+                else _recurring(windows if channel is None else windows[:, :, channel]),
                 location=locate(where),
                 called_at=locate(call.place),
             )
         )
+
+    def _heeds_end(self, call: _Call, *, batch_first: bool) -> bool | None:
+        """Whether what a copy returns depends on the last values, which a forward may keep from its model; None where
+        that cannot be tried."""
+        if call.root not in self._heeds:
+            self._heeds.put(call.root, self._tried(call, 1 if batch_first else 0))
+        return self._heeds.get(call.root)
+
+    def _tried(self, call: _Call, dim: int) -> bool | None:
+        args, kwargs = copies_of(call.args), copies_of(call.kwargs)
+        copied = tensors_in((args or (), kwargs or {}), EVERYTHING)
+        values = next((each for each in copied if are_equal(each, call.given)), None)
+        if values is None or obstacle(call.root):
+            return None
+        try:
+            with self._guard.looking():
+                return heeds_end(copy_of(call.root), args, kwargs, values, dim)
+        except Undecided:
+            return None
+        except Exception as error:
+            self.limited(failure_of_copy(error))
+            return None
 
     def _step_taken(self, course: Course) -> None:
         self._calls = []
@@ -115,7 +160,11 @@ class Windows(Instrument):
 
 def _is_read(tensor: torch.Tensor) -> bool:
     is_small = 0 < tensor.numel() <= _MOST_ELEMENTS
-    return tensor.is_floating_point() and is_small and readable(tensor)
+    return (tensor.is_floating_point() or _are_tokens(tensor)) and is_small and readable(tensor)
+
+
+def _are_tokens(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in (torch.int32, torch.int64)
 
 
 def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int | None] | None:
@@ -126,7 +175,7 @@ def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int
     orders = [given.unsqueeze(2)] if given.dim() == 2 else [given, given.transpose(0, 1)]
     for windows in orders:
         last = windows[:, -1].double()
-        if len(last) != len(values) or windows.shape[1] < _LEAST:
+        if len(last) != len(values) or windows.shape[1] < _LEAST or torch.equal(windows[:, -2].double(), last):
             continue
         if torch.equal(last, values):
             return windows, None
@@ -143,3 +192,20 @@ def _recurring(windows: torch.Tensor) -> int:
     pairs = torch.stack([flat.double(), rows.double()], dim=-1).reshape(-1, 2).unique(dim=0)
     values, counts = pairs[:, 0].unique(return_counts=True)
     return int(((counts > 1) & (values != 0)).sum())
+
+
+def _recurring_runs(tokens: torch.Tensor) -> int:
+    """How many runs of tokens stand in several rows, so long that those of tokens that were drawn one by one would
+    hardly ever. What sequences are filled up with, one and the same beside itself, is in none.
+    """
+    rows, length = tokens.shape
+    kinds, runs = len(tokens.unique()), rows * length
+    long = 1 + math.ceil(math.log(runs**2 / _CHANCE) / math.log(max(kinds, 2)))
+    if long > length:
+        return 0
+    parts = tokens.unfold(1, long, 1)
+    row = torch.arange(rows, device="cpu").view(-1, 1, 1).expand(*parts.shape[:2], 1)
+    changing = (parts[..., 1:] != parts[..., :-1]).all(-1)
+    each = torch.cat([parts, row], -1)[changing].unique(dim=0)
+    _, counts = each[:, :-1].unique(dim=0, return_counts=True)
+    return int((counts > 1).sum())

@@ -122,10 +122,12 @@ RULE = Rule(
     severity="warning",
     title="targets are the last values of their windows",
     observes="Whether what the results of a model are compared with are, bit for bit and in all rows, the last moments "
-    "of the sequences that it is given; and whether values come in several rows, as in windows of one series.",
+    "of the sequences that it is given, or its classes the last tokens; whether values, or runs of tokens, come in "
+    "several rows, as in windows of one series; and whether what a copy returns changes with these last values.",
     why="The loss falls at once, and the model foretells nothing: it hands on what it was given last.",
     fix="Move the targets on by one.",
-    fine="Sequences whose values are each in one row alone: made up ones, whose end is to be remembered.",
+    fine="Sequences whose values are each in one row alone: made up ones, whose end is to be remembered. Models that "
+    "leave the last values of what they are given out by themselves.",
     needs=(BackwardRan, ModuleSeen, TargetInWindow),
     examine=examine,
     bad=(bad, bad_one_of_several_channels),

@@ -38,8 +38,12 @@ class Magnitude:
         return _upper(self.median, other.largest)
 
     def times_below(self, other: Magnitude) -> float:
-        """By how much the largest are below the medians of the other, in a quarter of the features at least."""
-        return _upper(other.median, self.largest)
+        """By how much the largest are below the medians of the other, in a quarter of the features at least.
+
+        One that is the same everywhere, as a speed from rest is, has no scale.
+        """
+        varies = self.largest > self.median
+        return _upper(other.median.where(varies, torch.zeros_like(other.median)), self.largest)
 
     @property
     def typical_median(self) -> float:

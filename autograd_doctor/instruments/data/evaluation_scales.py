@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from types import CodeType
 from typing import ClassVar
 
@@ -183,13 +183,16 @@ def _note_call(evaluated: _Evaluated, values: Sequence[torch.Tensor]) -> None:
 def _compared(
     argument: Argument, where: Place | None, evaluated: _Evaluated, trained: _Trained, *, drawn_alike: bool
 ) -> EvaluationOffScale | None:
-    """How far off an argument is at a line, None if it is nothing like what it was in training."""
+    """How far off an argument is at a line, None if it is nothing like what it was in training.
+
+    The same features must be off in all calls: an agent that does well may come to rest in one after the other.
+    """
     alike = [call for call in evaluated.calls if trained.magnitude.is_like(call)]
     if not alike:
         return None
-    above = min(call.times_above(trained.magnitude) for call in alike)
-    is_enough = sum(call.count for call in alike) >= _ENOUGH
-    below = min(call.times_below(trained.magnitude) for call in alike) if is_enough else 0.0
+    all_calls = reduce(Magnitude.joined, alike)
+    above = all_calls.times_above(trained.magnitude)
+    below = all_calls.times_below(trained.magnitude) if all_calls.count >= _ENOUGH else 0.0
     return EvaluationOffScale(
         step=evaluated.step,
         module=argument[0],

@@ -233,11 +233,11 @@ RULE = Rule(
     ),
     why=(
         "Each clipping scales all that has been accumulated, and the next gradient is added to it in full: the first "
-        "micro-batches count ever less, the sum is no longer the mean of them, and its norm says nothing of the limit."
+        "micro-batches count ever less, the sum is no longer their mean, and its norm no longer says how large that is."
     ),
     fix="Clip once, after the last backward and before `step()`: in the same `if` as the step.",
     fine=(
-        "Limits that the norm rarely exceeds or that only measure it, limits that change between the micro-batches, "
+        "Limits that the norm hardly exceeds or that only measure it, limits that change between the micro-batches, "
         "gradients that are cleared or put elsewhere before the next backward, hooks that clip what each backward "
         "sends, clippings of other parameters or at other lines (a helper that is called at a line for each loss among "
         "them), losses that differ in their lines, their graphs or their parameters, steps of another optimizer "
@@ -252,7 +252,7 @@ RULE = Rule(
         "share": Tunable(
             0.9,
             "the most that the first backward counts, where the last one counts 1",
-            "chosen: with less, clipping changes little",
+            "chosen: above it, clipping changes little",
         ),
     },
     about="loop",

@@ -45,6 +45,7 @@ from autograd_doctor.rules.cycle import (
     average_weights_off,
     clip_before_unscale,
     clip_without_effect,
+    clipped_while_accumulated,
     gradients_cleared_before_step,
     learning_rate_zero,
     loss_backpropagated_twice,
@@ -1385,3 +1386,79 @@ def test_micro_batches_with_weights_of_their_own() -> None:
         replace(event, factor=event.counted / 990) if isinstance(event, MeanCounted) else event for event in events
     ]
     assert not judge(micro_batches_weighed_alike.RULE, weighed)
+
+
+# --------------------------------------------------------------------------------------------------------------- AD125
+
+
+def clipped_sum(i: int, *, backwards: int = 3, **fields: Any) -> list[Event]:
+    """A step on several backwards, each of which is clipped: `clips`, `used` and `ran` say what is otherwise."""
+    numbers = range(i * backwards, (i + 1) * backwards)
+    clipping = {"fresh": [W, B], "norm": 2.0, **fields.get("clips", {})}
+    found = {"norm": 0.5**0.5, **fields.get("used", {})}  # of two parameters, 1 in all
+    events: list[Event] = []
+    for position, number in enumerate(numbers):
+        given = {key: value(position) if callable(value) else value for key, value in clipping.items()}
+        graph = {key: value(position) if callable(value) else value for key, value in fields.get("ran", {}).items()}
+        events += [ran(number, step=i, **{"made_at": BACKWARD, **graph}), clip(i, **given)]
+    return [*events, stepped(i, use(*numbers, **found))]
+
+
+def test_a_sum_that_is_clipped_as_it_grows() -> None:
+    (finding,) = judge(clipped_while_accumulated.RULE, repeat(4, clipped_sum, built()))
+    assert finding.location == line(CLIP)
+    assert finding.evidence == {"limit": 1.0, "backwards": 3, "first_to_last": 0.25, "steps": 4}
+    assert (finding.step_first, finding.step_count) == (1, 4)
+
+
+def test_a_sum_for_two_optimizers() -> None:
+    def update(i: int) -> list[Event]:
+        *before, _ = clipped_sum(i)
+        numbers = (3 * i, 3 * i + 1, 3 * i + 2)
+        uses = [use(*numbers, parameters=[parameter], norm=0.5**0.5) for parameter in (W, B)]
+        return [*before, stepped(i, uses[0]), stepped(i + 1, uses[1], optimizer=1)]
+
+    assert len(judge(clipped_while_accumulated.RULE, repeat(4, update, built(), built(1)))) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"backwards": 1}, id="no accumulation"),
+        pytest.param({"clips": {"norm": 0.9}, "used": {"norm": 0.9 * 0.5**0.5}}, id="nothing scaled"),
+        pytest.param({"clips": {"norm": 1.02}}, id="hardly scaled"),
+        pytest.param({"clips": {"limit": 1e6, "norm": 2e6}, "used": {"norm": 1e6 * 0.5**0.5}}, id="only measured"),
+        pytest.param({"clips": {"norm": None, "kind": "value"}}, id="by value"),
+        pytest.param({"clips": {"limit": lambda position: 1.0 - position / 10}}, id="limits that change"),
+        pytest.param({"clips": {"callers": lambda position: [line(position)]}}, id="a helper called at several lines"),
+        pytest.param({"clips": {"fresh": lambda position: [W] if position < 2 else [B]}}, id="other parameters"),
+        pytest.param({"used": {"norm": 0.3}}, id="something else is used"),
+        pytest.param({"used": {"reworked": True}}, id="changed by the program"),
+        pytest.param({"used": {"consumed": [0]}}, id="used before"),
+        pytest.param({"ran": {"made_at": lambda position: 50 + position}}, id="several losses"),
+        pytest.param({"ran": {"made_at": None}}, id="losses that nobody saw made"),
+        pytest.param({"ran": {"nodes": lambda position: 5 + position}}, id="several graphs"),
+        pytest.param({"ran": {"wrote": lambda position: [W, B, 8 + position]}}, id="several heads"),
+        pytest.param({"ran": {"reused": [0, 3, 6, 9]}}, id="one graph"),
+    ],
+)
+def test_clippings_that_do_not_shrink_micro_batches(fields: dict[str, Any]) -> None:
+    events = repeat(4, lambda i: clipped_sum(i, **fields), built())
+    assert not judge(clipped_while_accumulated.RULE, events)
+
+
+@pytest.mark.parametrize("between", [stepped(0), stepped(0, use(7, parameters=[8]), optimizer=1)])
+def test_clippings_between_which_something_stepped(between: OptimizerStepped) -> None:
+    def update(i: int) -> list[Event]:
+        *events, step = clipped_sum(i)
+        return [*(each for event in events for each in (event, between)), step]
+
+    assert not judge(clipped_while_accumulated.RULE, repeat(4, update, built()))
+
+
+def test_a_sum_that_was_clipped_only_before_the_last_backward() -> None:
+    def update(i: int) -> list[Event]:
+        *events, _, step = clipped_sum(i)
+        return [*events, step]
+
+    assert not judge(clipped_while_accumulated.RULE, repeat(4, update, built()))

@@ -62,7 +62,8 @@ class GradientsClipped(Event, frozen=True):
     """Gradients were clipped. norm: total norm before, as the function returned it (None for clipping by value).
 
     fresh: parameters whose gradient a backward wrote and no step has consumed yet. missing: those without gradient.
-    loss_scale: scale still multiplied into the gradients (1.0 when unscaled or no scaler is in use).
+    loss_scale: scale still multiplied into the gradients (1.0 when unscaled or no scaler is in use). callers: the lines
+    of the program that led to `location`, the outermost first.
     """
 
     parameters: list[int]
@@ -73,6 +74,7 @@ class GradientsClipped(Event, frozen=True):
     norm: float | None = None
     loss_scale: float = 1.0
     kind: Literal["norm", "value"] = "norm"
+    callers: list[Location] = []
 
 
 class ScalerUsed(Event, frozen=True):

@@ -1,4 +1,4 @@
-"""AD105: clip what the step uses, when it is there."""
+"""AD105, AD125: clip what the step uses, when it is there, and when all of it is."""
 
 from __future__ import annotations
 
@@ -84,4 +84,4 @@ def _first(call: cst.Call) -> cst.BaseExpression | None:
     return next(iter([*named, *plain]), None)
 
 
-FIXER = Fixer(codes=("AD105",), candidates=candidates)
+FIXER = Fixer(codes=("AD105", "AD125"), candidates=candidates)

@@ -74,6 +74,20 @@ def test_calls_inside_a_call_count_once():
         assert (event.limit, event.parameters) == (1.0, [0])
 
 
+def test_the_lines_that_led_to_a_call():
+    def helper() -> None:
+        clip(run, "clip_grad_norm_", [nn.Parameter(torch.ones(1))], 1.0, result=torch.tensor(0.0))
+
+    with inventing(Clipping) as run:
+        helper()
+        helper()
+        first, second = run.of(GradientsClipped)
+        assert first.location == second.location
+        assert first.callers[:-2] == second.callers[:-2]
+        assert first.callers[-2].line + 1 == second.callers[-2].line
+        assert first.callers[-1] == second.callers[-1]
+
+
 def test_a_call_that_raised_clipped_nothing():
     with inventing(Clipping) as run:
         call = ClipCall("clip_grad_norm_", [], (1.0,), {})

@@ -18,7 +18,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.parameters import Parameters
-from autograd_doctor.reading.places import here
+from autograd_doctor.reading.places import locate, stack
 from autograd_doctor.reading.tensor_facts import is_single, number_of
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -26,12 +26,12 @@ from autograd_doctor.signals.clipping import ClipCall
 
 
 class _Found(NamedTuple):
-    """What a call met, before it changed anything."""
+    """What a call met, before it changed anything. lines: of the program, the innermost last."""
 
     parameters: list[int]
     fresh: list[int]
     missing: list[int]
-    location: Location | None
+    lines: list[Location]
     loss_scales: list[torch.Tensor]
 
 
@@ -77,7 +77,7 @@ class Clipping(Instrument):
             parameters=numbers,
             fresh=[number for number, missing in numbered if not missing and self._ledger.fresh(number)],
             missing=[number for number, missing in numbered if missing],
-            location=here(),
+            lines=[line for line in map(locate, stack()) if line is not None],
             loss_scales=self._loss_scales.in_parameters(numbers),
         )
 
@@ -95,10 +95,11 @@ class Clipping(Instrument):
             parameters=found.parameters,
             fresh=found.fresh,
             missing=found.missing,
-            location=found.location,
+            location=found.lines[-1] if found.lines else None,
             limit=float(limit),
             norm=None,
             kind="value" if by_value else "norm",
+            callers=found.lines[:-1],
         )
         norm = [] if by_value or total is None else [_number(total)]
 

@@ -222,7 +222,7 @@ def good_every_micro_batch() -> None:
         inputs = torch.randn(16, 4)
         loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 3
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 100.0)
         if batch % 3 == 2:
             optimizer.step()
             optimizer.zero_grad()
@@ -260,8 +260,8 @@ RULE = Rule(
     why="Training runs unclipped while the code says otherwise: the first exploding gradient goes through.",
     fix="Clip between the last backward and the step, and clip the parameters that the optimizer holds.",
     fine=(
-        "Clipping one network out of several, clipping after each micro-batch, limits so high that they only measure "
-        "the norm, and gradients that the program computed by itself are not reported."
+        "Clipping one network out of several, clipping after each micro-batch (AD125 judges that), limits so high that "
+        "they only measure the norm, and gradients that the program computed by itself are not reported."
     ),
     needs=(BackwardRan, GradientsClipped, OptimizerBuilt, OptimizerStepped),
     examine=examine,

@@ -1,4 +1,4 @@
-# guards: AD105 AD101
+# guards: AD105 AD125 AD101
 """Accelerate with accumulation, clipping, an average of the weights and evaluation."""
 
 import argparse

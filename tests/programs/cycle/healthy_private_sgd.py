@@ -1,4 +1,4 @@
-# guards: AD102 AD105
+# guards: AD102 AD105 AD125
 """DP-SGD by hand: a backward per sample, clipped, summed, noise, p.grad set."""
 
 import torch

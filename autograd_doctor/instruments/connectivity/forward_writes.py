@@ -31,8 +31,8 @@ from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.optimizers import StepCall
 
 _STEPS = 2
-"""Steps in which operations are listened to although nothing was written: a write in a forward is in every forward,
-and one that comes later is found by its version, and its line in the next call."""
+"""Steps of a root in which operations are listened to although nothing was written: a write in a forward is in every
+forward, and one that comes later is found by its version, and its line in the next call."""
 _VALUES = 1_000_000
 """Of a parameter that is compared bit for bit in every call that wrote to it, which reads all of it; what a forward
 sets back (a clamp, a norm, a codebook) is seldom larger."""
@@ -70,7 +70,8 @@ class _Armed:
 
 
 class ForwardWrites(Instrument):
-    """In the first steps every operation is looked at, which finds `.data` too; later only when a version moved.
+    """In the first steps of a root every operation is looked at, which finds `.data` too; later only when a version
+    moved.
 
     The version counter alone does not see `.data`, and does not know the line. What was written once is copied before
     the next forward, and compared when an optimizer begins: a forward that is undone by then takes nothing from it.
@@ -84,6 +85,8 @@ class ForwardWrites(Instrument):
         self._parameters = parameters
         self._operations = site.signals.operations
         self._suspects: set[int] = set()
+        self._trained_in: dict[int, set[int]] = {}
+        """The first steps of each root."""
         self._left: dict[int, tuple[int, int | None]] = {}
         self._armed: _Armed | None = None
         self._before: dict[int, torch.Tensor] = {}
@@ -102,10 +105,16 @@ class ForwardWrites(Instrument):
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
         self._armed = _Armed(module, number, self._course.steps, known, _versions(known))
         self._copy_before(known)
-        if known and trains and (self._course.steps < _STEPS or number in self._suspects):
+        if known and trains and (self._is_new(number) or number in self._suspects):
             addresses = {storage_address(parameter): number for number, parameter in known}
             self._armed.addresses = {address: number for address, number in addresses.items() if address}
             self.listen(self._operations.began, self._operation_began)
+
+    def _is_new(self, root: int) -> bool:
+        steps = self._trained_in.setdefault(root, set())
+        if len(steps) < _STEPS:
+            steps.add(self._course.steps)
+        return self._course.steps in steps
 
     def _copy_before(self, parameters: Numbered) -> None:
         """What was written in an earlier step, and not yet in this one."""

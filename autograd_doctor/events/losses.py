@@ -113,13 +113,17 @@ class NormalisedAcross(Event, frozen=True):
 
 
 class SoftmaxOfOne(Event, frozen=True):
-    """A softmax ran over a dimension of size one, or of another size, after that, at the same line (`varies`)."""
+    """A softmax ran over a dimension of size one, or of another size, after that, at the same line (`varies`).
+
+    Or something was divided by its own sum (`div`) over such a dimension. parameters: those that flow into it.
+    """
 
     location: Location | None
     operation: str
     shape: list[int]
     dim: int
     varies: bool = False
+    parameters: list[int] = []
 
 
 class WeightsApart(Event, frozen=True):

@@ -30,7 +30,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _inside_models(trace: Trace, told: set[Location | None]) -> Iterator[Finding]:
-    """Lines where a softmax was always one of a single element, and where a backward lost its gradient."""
+    """Lines where a softmax was always one of a single element, and where a backward lost its gradient; and those where
+    something was always divided by itself, of which there is none."""
     others = told | {event.location for event in trace.of(SoftmaxOfOne) if event.varies}
     lost = {
         zeroing.location: (zeroing.parameters, backward.step)
@@ -39,8 +40,27 @@ def _inside_models(trace: Trace, told: set[Location | None]) -> Iterator[Finding
         if zeroing.operation in ("softmax", "log_softmax")
     }
     for event in trace.of(SoftmaxOfOne):
-        if event.location in lost and event.location not in others:
+        if event.location in others:
+            continue
+        if event.operation == "div":
+            yield _share_of_itself(trace, event)
+        elif event.location in lost:
             yield _inside(trace, event, *lost[event.location])
+
+
+def _share_of_itself(trace: Trace, event: SoftmaxOfOne) -> Finding:
+    names = trace.parameter_names(event.parameters) if event.parameters else "what it is made of"
+    return RULE.finding(
+        f"what is divided by its own sum over dimension {event.dim} of {shape(event.shape)}, which has size 1, is 1 "
+        f"everywhere, and {names} can learn nothing through it",
+        subject=trace.parameter_name(event.parameters[0]) if event.parameters else "",
+        location=event.location,
+        help="divide only where there are several to be weighed against one another, or use the number as it is",
+        severity="warning",
+        evidence={"divided_shape": shape(event.shape), "summed_dim": event.dim},
+        step_first=event.step + 1,
+        parameters=event.parameters,
+    )
 
 
 def _inside(trace: Trace, event: SoftmaxOfOne, parameters: list[int], step: int) -> Finding:
@@ -200,7 +220,7 @@ RULE = Rule(
     title="a softmax over a single number is always one",
     observes="`cross_entropy` got predictions of one class, or the prediction of a loss came out of a softmax over a "
     "dimension of size one, in every call that was looked at. Or a softmax inside a model always runs over "
-    "one element, and passes no gradient on.",
+    "one element, and passes no gradient on; or what learns is always divided by its own sum over one element.",
     why="The probability of the only class is 1 whatever the model computes: the output is constant, no gradient "
     "comes back, and nothing is learned.",
     fix="Two classes by one output: `nn.BCEWithLogitsLoss`. A number: `nn.MSELoss`. Classes: one output for each.",

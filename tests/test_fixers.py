@@ -518,6 +518,15 @@ def test_an_optimizer_moves_with_what_was_made_of_it(tmp_path: Path) -> None:
     assert text == "m.head = Linear()\nopt = Adam(m.parameters())\n# slower\nrate = Rate(opt)\nrun(m, opt)\n"
 
 
+def test_a_model_that_is_changed_stays_where_it_is_made(tmp_path: Path) -> None:
+    program = "m = Net()\nopt = «optimizer_of(m)»\nm.reset_head()\nrun(m, opt)\n"
+    (text,) = candidates_for("AD205", program, tmp_path)
+    assert text == "m = Net()\nm.reset_head()\nopt = optimizer_of(m)\nrun(m, opt)\n"
+    program = "own = list(m.parameters())\nopt = «Adam(own)»\nm.head = Linear()\nrun(m, opt)\n"
+    (text,) = candidates_for("AD205", program, tmp_path)
+    assert text == "m.head = Linear()\nown = list(m.parameters())\nopt = Adam(own)\nrun(m, opt)\n"
+
+
 def test_a_gradient_goes_where_its_leaf_is_updated_by_hand(tmp_path: Path) -> None:
     program = "for p in (w, b):\n    «p.data -= rate * p.grad»  # down\n"
     (text,) = candidates_for("AD101", program, tmp_path)

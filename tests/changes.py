@@ -74,16 +74,17 @@ def proof_of(
 
 def candidates_for(code: str, marked: str, folder: Path, **facts: Any) -> list[str]:
     """The texts that changes for a finding make of a file. The place of the finding stands in «», that of what takes
-    part in it in ‹›, with the label `related`."""
+    part in it in ‹›, with the label `related`; what was recorded is `trace`."""
     script = folder / "train.py"
     script.write_bytes("".join(part for part in marked if part not in "«»‹›").encode())
+    trace = facts.pop("trace", Trace.of_events())
     label, place = facts.pop("related", ""), _place(marked, "«", "»")
     related = [RelatedPlace(label, _place(marked, "‹", "›"))] if label else []
     blank: dict[str, Any] = dict.fromkeys(("name", "title", "message", "subject", "help", "fingerprint", "url"), "")
     told: dict[str, Any] = {"severity": "error", "confidence": "high", "evidence": {}, "fix": None, "notes": []}
     seen: dict[str, Any] = {"step_first": 1, "step_count": 1, "ranks": (), "explains_crash": False}
     finding = ReportedFinding(**{**blank, **told, **seen, **facts}, code=code, location=place, related=related)
-    found = candidates(Case(finding, Trace.of_events(), Sources(), str(folder)))
+    found = candidates(Case(finding, trace, Sources(), str(folder)))
     return [each.sources.text(str(script)) for each in found]
 
 

@@ -14,11 +14,15 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from msgspec.structs import replace
 
+from autograd_doctor.events.steps import GradientUse, OptimizerStepped
 from autograd_doctor.fixers import all_fixers
 from autograd_doctor.rules import Example, Rule, all_rules
+from autograd_doctor.trace import Trace
 from tests.changes import candidates_for, changed, tried_in
 from tests.harness import body_of, check_program, marks, programs
+from tests.traces import at, backward
 
 NOT_FIXED = {
     "AD709 bad_negatives": "what seeds the generator is another line than the draw, and was not observed",
@@ -516,6 +520,28 @@ def test_an_optimizer_moves_with_what_was_made_of_it(tmp_path: Path) -> None:
     program = "opt = «Adam(m.parameters())»\n# slower\nrate = Rate(opt)\nm.head = Linear()\nrun(m, opt)\n"
     (text,) = candidates_for("AD205", program, tmp_path)
     assert text == "m.head = Linear()\nopt = Adam(m.parameters())\n# slower\nrate = Rate(opt)\nrun(m, opt)\n"
+
+
+def test_a_model_that_is_changed_stays_where_it_is_made(tmp_path: Path) -> None:
+    program = "m = Net()\nopt = «optimizer_of(m)»\nm.reset_head()\nrun(m, opt)\n"
+    (text,) = candidates_for("AD205", program, tmp_path)
+    assert text == "m = Net()\nm.reset_head()\nopt = optimizer_of(m)\nrun(m, opt)\n"
+    program = "own = list(m.parameters())\nopt = «Adam(own)»\nm.head = Linear()\nrun(m, opt)\n"
+    (text,) = candidates_for("AD205", program, tmp_path)
+    assert text == "m.head = Linear()\nown = list(m.parameters())\nopt = Adam(own)\nrun(m, opt)\n"
+
+
+def test_gradients_that_come_together_are_cleared_after_the_step(tmp_path: Path) -> None:
+    program = "for x in data:\n    ‹loss(x).backward()›\n    if full():\n        «opt.step()»\n"
+    told = {"related": "this backward added to what was left"}
+    one, _ = candidates_for("AD101", program, tmp_path, **told)
+    assert one.startswith("for x in data:\n    opt.zero_grad()\n")
+    ran = replace(backward(line=2), location=replace(at(2), path=str(tmp_path / "train.py")))
+    use = GradientUse(parameters=[0], backwards=[0, 1, 2], norms=[1.0], consumed=[0])
+    step = OptimizerStepped(optimizer=0, location=at(4), uses=[use])
+    trace = Trace.of_events(ran, replace(ran, backward=1), replace(ran, backward=2), step)
+    (text,) = candidates_for("AD101", program, tmp_path, trace=trace, **told)
+    assert text == program.translate(str.maketrans("", "", "«»‹›")) + "        opt.zero_grad()\n"
 
 
 def test_a_gradient_goes_where_its_leaf_is_updated_by_hand(tmp_path: Path) -> None:

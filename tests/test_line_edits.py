@@ -64,3 +64,7 @@ def test_git_takes_a_diff(tmp_path: Path, before: str, after: str) -> None:
     patch = diff("train.py", before, after).encode()
     subprocess.run(["git", "apply", "-"], input=patch, cwd=tmp_path, check=True)
     assert file.read_bytes() == after.encode()
+
+
+def test_a_file_elsewhere_is_named_from_the_root() -> None:
+    assert diff("/there/train.py", "a\n", "b\n").startswith("--- a/there/train.py\n+++ b/there/train.py\n")

@@ -110,3 +110,13 @@ def test_a_series_may_be_that_of_a_caller() -> None:
     things = [Thing(), Thing()]
     named = called(things[1]), series_name(things[1])
     assert named == ("things[1]", "things[1]")
+
+
+def test_what_wraps_the_only_one_of_its_kind_is_called_in_its_place() -> None:
+    inner, other, wrapper, pair = Thing(), Thing(), Thing(), Thing()
+    vars(wrapper).update(inner=inner, rate=0.1)
+    vars(pair).update(first=other, second=Thing())
+    held = frame(outer=wrapper, pair=pair)
+    assert variable_name(inner, held) == "outer.inner"
+    assert variable_name(inner, held, wrapper=Thing) == "outer"
+    assert variable_name(other, held, wrapper=Thing) == "pair.first"

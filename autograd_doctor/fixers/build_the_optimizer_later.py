@@ -27,7 +27,9 @@ def candidates(case: Case) -> Iterator[Candidate]:
     last = changing[-1]
     behind = following.index(last)
     editing = Editing(here)
-    for each in (*_made_for(here, call, line), line, *(each for each in following[:behind] if each in moved)):
+    staying = [each for each in following[: behind + 1] if each not in moved]
+    made = [each for each in _made_for(here, call, line) if not _is_used(here, each, line, staying)]
+    for each in (*made, line, *(each for each in following[:behind] if each in moved)):
         editing.move(each, after=last)
     yield case.candidate(f"build the optimizer after `{here.title(last)}`", editing)
 
@@ -58,6 +60,13 @@ def _made_for(source: Source, call: cst.Call, line: Statement | None) -> list[St
     block = source.block(line)
     before = [each for each in block[: block.index(line)] if given.value in source.bound(each)]
     return [each for each in before[-1:] if _assigns(each)]
+
+
+def _is_used(source: Source, made: Statement, line: Statement, staying: list[Statement]) -> bool:
+    """Whether something but a line needs what is made before it: what lies between them, or stays behind it."""
+    block = source.block(line)
+    between = block[block.index(made) + 1 : block.index(line)]
+    return any(source.depends(each, source.bound(made)) for each in (*between, *staying))
 
 
 def _assigns(statement: Statement) -> bool:

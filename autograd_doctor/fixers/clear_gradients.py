@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Source
+from autograd_doctor.report import Place
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
-    """Before the backward that the step belongs to, where the optimizer is at hand there; or after the step.
+    """Before the backward that the step belongs to, where the optimizer is at hand there; or after the step, as where
+    several backwards of one line come together in a step.
 
     What is changed by hand loses its gradient where it is changed.
     """
@@ -31,9 +34,18 @@ def candidates(case: Case) -> Iterator[Candidate]:
     added = case.related("added to what was left", "left its gradients behind")
     backward = here.statement(added) if added is not None and case.source(added) is here else None
     in_same_loop = backward is not None and here.loop(backward) is here.loop(step)
-    if backward is not None and in_same_loop and here.function(backward) is here.function(step):
+    is_at_hand = backward is not None and in_same_loop and here.function(backward) is here.function(step)
+    if backward is not None and is_at_hand and not _accumulates(case, added):
         yield case.candidate(f"call `{clear}` before `backward()`", Editing(here).before(backward, clear))
     yield case.candidate(f"call `{clear}` after the step", Editing(here).after(step, clear))
+
+
+def _accumulates(case: Case, backward: Place | None) -> bool:
+    """Whether a step uses several gradients of one line that are new to it."""
+    uses = (use for step in case.trace.of(OptimizerStepped) for use in step.uses)
+    new = (set(use.backwards).difference(use.consumed, use.foreign) for use in uses)
+    ran = ([case.trace.backwards[each].location for each in some if each in case.trace.backwards] for some in new)
+    return any(sum(case.is_at(location, backward) for location in some) > 1 for some in ran)
 
 
 def _by_hand(case: Case, here: Source, update: cst.AugAssign) -> Iterator[Candidate]:

@@ -11,9 +11,10 @@ _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 def diff(path: str, before: str, after: str) -> str:
-    """A unified diff as `git apply` takes it. `path` is relative to the folder in which it is applied."""
+    """A unified diff as `git apply` takes it. `path` is relative to the folder in which it is applied, or to `/`."""
     old, new = _lines(before), _lines(after)
-    told = unified_diff(old, new, f"a/{path}", f"b/{path}", n=3)
+    name = path.removeprefix("/")
+    told = unified_diff(old, new, f"a/{name}", f"b/{name}", n=3)
     return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}" for line in told)
 
 

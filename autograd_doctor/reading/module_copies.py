@@ -16,11 +16,12 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules import module as torch_module
+from torch.nn.parameter import is_lazy
 
 from autograd_doctor.reading.module_tree import buffers_in, children_of, modules_in, parameters_in
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.reading.side_effects import first_change
-from autograd_doctor.reading.subclasses import bytes_of, is_leaf
+from autograd_doctor.reading.subclasses import bytes_of, dispatches, is_leaf
 from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a, unwrapped
 
 _MOST_STATE = 64 * 2**20
@@ -267,13 +268,15 @@ def copies_of(values: Any, most_input: int | None = None) -> Any:
 
 
 def _copied(value: Any, budget: list[int]) -> Any:
-    if type(value) in (torch.Tensor, nn.Parameter):
-        if value.layout is not torch.strided or value.is_nested:
-            raise TypeError
-        budget[0] -= value.nbytes
-        if budget[0] < 0:
-            raise TypeError
-        return value.detach().clone()
+    """Tensors of a class of their own that compute as others do, as images of fastai or MONAI, are copied as plain."""
+    if is_a(value, torch.Tensor) and not dispatches(value) and not is_lazy(value):
+        with torch._C.DisableTorchFunctionSubclass():
+            if value.layout is not torch.strided or value.is_nested:
+                raise TypeError
+            budget[0] -= value.nbytes
+            if budget[0] < 0:
+                raise TypeError
+            return value.detach().as_subclass(torch.Tensor).clone()
     if type(value) in (list, tuple):
         return type(value)(_copied(each, budget) for each in value)
     if type(value) is dict:

@@ -16,14 +16,17 @@ _CONTAINER_LIMIT = 64
 """Entries of a container that a person would name one by one; longer ones hold data."""
 
 
-def variable_name(wanted: object, frame: FrameType | None = None) -> str:
-    """The user's name for an object, "" if no frame of the user's names it; other objects are looked into one level."""
+def variable_name(wanted: object, frame: FrameType | None = None, *, wrapper: type | None = None) -> str:
+    """The user's name for an object, "" if no frame of the user's names it; other objects are looked into one level.
+
+    wrapper: what is one of these and holds no other than it is called in its place, and so gives it its name.
+    """
     for own in own_frames(frame):
         held = list(variables(own))
         direct = next((name for name, value in held if value is wanted), "")
         if direct:
             return direct
-        found = (_inside(name, value, wanted) or _attribute(name, value, wanted) for name, value in held)
+        found = (_inside(name, value, wanted) or _attribute(name, value, wanted, wrapper) for name, value in held)
         inside = next(filter(None, found), "")
         if inside:
             return inside
@@ -44,14 +47,17 @@ def _entries(container: Any) -> list[tuple[str | int, Any]]:
     return []
 
 
-def _attribute(name: str, holder: object, wanted: object) -> str:
+def _attribute(name: str, holder: object, wanted: object, wrapper: type | None) -> str:
     """The attribute under which an instance holds an object."""
     if is_a(holder, (type, ModuleType, FunctionType)):
         return ""
     held = attributes(holder)
     if len(held) > _CONTAINER_LIMIT:
         return ""
-    return next((f"{name}.{key}" for key, value in list(held.items()) if value is wanted), "")
+    key = next((key for key, value in list(held.items()) if value is wanted), "")
+    alike = [value for value in (holder, *held.values()) if wrapper is not None and is_a(value, wrapper)]
+    is_wrapped = len(alike) == 2 and alike[0] is holder
+    return key and (name if is_wrapped else f"{name}.{key}")
 
 
 def series_name(wanted: object, frame: FrameType | None = None) -> str:

@@ -247,7 +247,7 @@ class LossTerms(Instrument):
         made = self._tensors.get(result) if isinstance(result, torch.Tensor) else None
         if made is None or not made.values:
             return
-        if made.values & self._optimizers.held:
+        if made.values & ~made.guessed & self._optimizers.held:
             self._take_note_of_work(operation)
         if made.connected & self._trainable or (result.requires_grad and self._is_live(result)):
             values = operation.inputs
@@ -322,7 +322,8 @@ class LossTerms(Instrument):
             self._numbers.append(_Constant(made, severed, value=value))
 
     def _take_note_of_work(self, operation: Operation) -> None:
-        """Parameters that no optimizer holds, as of a feature extractor, work on what optimized ones have made."""
+        """Parameters that no optimizer holds, as of a feature extractor, work on what optimized ones have made. Those
+        that the program writes to are trained by hand, be it on what an earlier model proposed."""
         for value in operation.args:
             number = self._parameters.get(value)
             if number is not None:
@@ -351,7 +352,7 @@ class LossTerms(Instrument):
 
     @property
     def _trainable(self) -> int:
-        return self._optimizers.held | (self._parameters.of_modules & ~self._working)
+        return self._optimizers.held | (self._parameters.of_modules & (~self._working | self._rewritten))
 
     def _is_of_parameters(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)

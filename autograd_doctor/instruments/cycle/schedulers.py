@@ -5,6 +5,7 @@ And schedulers that were built and never stepped.
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,11 +32,19 @@ from autograd_doctor.signals.schedulers import ScheduleCall
 
 
 class _Built(NamedTuple):
-    """A scheduler that has not stepped yet."""
+    """A scheduler that has not stepped yet. ahead: how far its count is beyond its steps, since it was built."""
 
     kind: str
     optimizer: int
     place: Place | None
+    scheduler: weakref.ref[LRScheduler]
+    ahead: int = 0
+
+    @property
+    def is_counted_on(self) -> bool:
+        """Whether somebody moves its count by hand, as Ignite does to ask it for rates."""
+        scheduler = self.scheduler()
+        return scheduler is not None and _ahead(scheduler) != self.ahead
 
 
 class _Latest(NamedTuple):
@@ -84,6 +93,8 @@ class Schedulers(Instrument):
                     )
                 )
         for built in self._idle.values():
+            if built.is_counted_on:
+                continue
             self.emit(
                 SchedulerIdle(
                     step=self._course.steps, kind=built.kind, optimizer=built.optimizer, location=locate(built.place)
@@ -104,12 +115,15 @@ class Schedulers(Instrument):
         optimizer = optimizer_of(scheduler)
         stepping = next((kind for kind in type(scheduler).__mro__ if "step" in vars(kind)), type(scheduler))
         if optimizer is not None and stepping.__module__.startswith("torch."):
-            built = _Built(type(scheduler).__name__, self._optimizers.number(optimizer), place())
+            kind, number = type(scheduler).__name__, self._optimizers.number(optimizer)
+            built = _Built(kind, number, place(), weakref.ref(scheduler))
             self._idle[self._numbers.number(scheduler)] = built
 
     def _ended(self, call: ScheduleCall) -> None:
         self._running.remove(call)
         stepping = any(not outer.constructing for outer in self._running)
+        if call.constructing and (built := self._idle.get(self._numbers.number(call.scheduler))) is not None:
+            self._idle[self._numbers.number(call.scheduler)] = built._replace(ahead=_ahead(call.scheduler))
         if call.constructing or call.raised or stepping:
             return
         number, step, where = self._numbers.number(call.scheduler), self._course.steps, place()
@@ -169,6 +183,12 @@ def _count(scheduler: LRScheduler) -> int:
     """How often it was stepped, by its own count."""
     count: Any = attributes(scheduler).get("last_epoch")
     return max(0, int(count)) if type(count) is int else 0
+
+
+def _ahead(scheduler: LRScheduler) -> int:
+    """Its count less its steps, which a state that is loaded brings both."""
+    steps: Any = attributes(scheduler).get("_step_count")
+    return _count(scheduler) - (steps if type(steps) is int else 0)
 
 
 def optimizer_of(scheduler: LRScheduler) -> Optimizer | None:

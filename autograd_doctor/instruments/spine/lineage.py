@@ -268,7 +268,8 @@ class Lineage(Instrument):
             self._ledger.set_by_hand(locate(place))
         elif name == "data.__set__":
             made = self._tensors.derive(Provenance("data", place, self._course.steps), tensors_in(args[1:]))
-            self._written_by_hand(target, made)
+            if not self._is_its_own(target, args[1]):
+                self._written_by_hand(target, made)
             self._replaced(target, made)
         elif name == "__setitem__":
             connected = has_graph(target)
@@ -282,6 +283,11 @@ class Lineage(Instrument):
             self._tensors.put(target, made)
             if self._detail.closely:
                 self.recorded.relay(Recorded(target, made, tensors_in(args[2:]), operation, before))
+
+    def _is_its_own(self, target: torch.Tensor, given: object) -> bool:
+        """Whether a parameter is given its own `.data` back, as what moves it to a device does where it is there."""
+        known = self._tensors.get(given) if isinstance(given, torch.Tensor) else None
+        return known is not None and known.alias_of is not None and known.alias_of == self._parameters.get(target)
 
     def _foreign(self, target: torch.Tensor, made: Provenance) -> int:
         """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""

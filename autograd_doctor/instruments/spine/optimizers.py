@@ -161,7 +161,7 @@ class Optimizers(Instrument):
         built = self._built.get(number)
         if built is None:
             return
-        name = series_name(optimizer) or variable_name(optimizer)
+        name = series_name(optimizer) or variable_name(optimizer, wrapper=torch.optim.Optimizer)
         self._attempts[number] += 1
         if name:
             self.emit(msgspec.structs.replace(built, name=name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator
 
 from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
@@ -24,10 +25,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for idle in by_place.values() if trace.steps else ():
         evaluating = not any(event.training or _part_of_training(trace, event) for event in idle)
         noticeable = max(event.bytes_held for event in idle) >= tunables["noticeable_bytes"]
-        if (evaluating or noticeable) and sum(event.passes for event in idle) >= tunables["minimum_passes"]:
+        if (evaluating or noticeable) and _most_passes(idle) >= tunables["minimum_passes"]:
             by_cause.setdefault((_function(idle[0]), evaluating), []).extend(idle)
     for (_, evaluating), idle in by_cause.items():
         yield _finding(trace, idle, evaluating)
+
+
+def _most_passes(idle: list[ForwardsWithoutBackward]) -> int:
+    """Of one module: the parts of a model that is tried once, as for its strides, are called once each."""
+    passes = Counter[int]()
+    for event in idle:
+        passes[event.module] += event.passes
+    return max(passes.values())
 
 
 def _function(idle: ForwardsWithoutBackward) -> Hashable:
@@ -172,7 +181,7 @@ RULE = Rule(
     bad=(bad,),
     good=(good, good_adversarial_examples, good_frozen_network),
     tunables={
-        "minimum_passes": Tunable(2, "fewest passes whose graph no backward used", MORE_THAN_ONCE),
+        "minimum_passes": Tunable(2, "fewest passes of a module whose graph no backward used", MORE_THAN_ONCE),
         "noticeable_bytes": Tunable(
             2**20,
             "smallest graph, in bytes, that is reported where no module is evaluated",

@@ -48,7 +48,7 @@ def _finding(trace: Trace, optimizer: int | None, total: int, stale: Stale) -> F
         f"{ordinal(first)}: {trace.parameter_names(parameters)}{measured}",
         subject=trace.optimizer_name(optimizer),
         location=first.location,
-        help=_how_to_clear(trace, optimizer, parameters) if own else _when_to_clear(trace, optimizer),
+        help=_how_to_clear(trace, optimizer, parameters, use) if own else _when_to_clear(trace, optimizer),
         evidence={
             "steps": _count(stale),
             "parameters": [trace.parameter_name(parameter) for parameter in parameters],
@@ -82,14 +82,16 @@ def _when_to_clear(trace: Trace, optimizer: int | None) -> str:
     return f"call `{trace.optimizer_name(optimizer)}.zero_grad()` right before the `backward()` that is meant for it"
 
 
-def _how_to_clear(trace: Trace, optimizer: int | None, parameters: list[int]) -> str:
+def _how_to_clear(trace: Trace, optimizer: int | None, parameters: list[int], use: GradientUse) -> str:
     call = "set the gradients to None" if optimizer is None else f"call `{trace.optimizer_name(optimizer)}.zero_grad()`"
     clearings = trace.of(GradientsCleared)
+    several = len(set(use.backwards).difference(use.consumed, use.foreign)) > 1
+    before = "before the first `backward()` of a step" if several else "before `backward()`"
     if any(set(clearing.parameters) & set(parameters) for clearing in clearings):
         return f"{call} in every iteration: what clears these gradients now does not run between every two steps"
     if clearings:
-        return f"{call} before `backward()`: what the program clears leaves these parameters out"
-    return f"{call} before `backward()`, or right after the step"
+        return f"{call} {before}: what the program clears leaves these parameters out"
+    return f"{call} right after the step" if several else f"{call} {before}, or right after the step"
 
 
 def bad() -> None:

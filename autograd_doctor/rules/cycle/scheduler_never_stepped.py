@@ -111,8 +111,8 @@ RULE = Rule(
     "ended by itself.",
     why="The rate stays what it was at first: warm-up, decay and restarts do not happen.",
     fix="Call `scheduler.step()` in the loop.",
-    fine="Runs that were stopped before the end, parts of a scheduler that steps them in their turn, and schedulers "
-    "with a `step` of the program's own.",
+    fine="Runs that were stopped before the end, parts of a scheduler that steps them in their turn, schedulers "
+    "with a `step` of the program's own, and those whose count is moved by hand and that are asked for rates.",
     needs=(BatchDrawn, LengthShortened, LightStepsCounted, OptimizerBuilt, OptimizerStepped, SchedulerIdle),
     examine=examine,
     bad=(bad,),

@@ -58,17 +58,17 @@ def needed_for(events: Iterable[str]) -> list[type[Instrument]]:
 
 def _with_required(kinds: Iterable[type[Instrument]]) -> list[type[Instrument]]:
     """These and all that they read: the read before their readers."""
-    ordered: list[type[Instrument]] = []
+    ordered: dict[type[Instrument], None] = {}
 
     def add(kind: type[Instrument]) -> None:
         if kind not in ordered:
             for required in requirements(kind).values():
                 add(required)
-            ordered.append(kind)
+            ordered[kind] = None
 
     for kind in kinds:
         add(kind)
-    return ordered
+    return [*ordered]
 
 
 class Session:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.loops import instructions_of
 from autograd_doctor.reading.places import is_own, locate, own_frame, own_frames
 
 _STORES = frozenset({"STORE_DEREF", "STORE_FAST", "STORE_GLOBAL", "STORE_NAME"})
@@ -21,7 +21,7 @@ def assigned_in(codes: Iterable[CodeType], attribute: str) -> Location | None:
     for code in codes:
         stores = [
             instruction.offset
-            for instruction in dis.get_instructions(code)
+            for instruction in instructions_of(code)
             if instruction.opname == "STORE_ATTR" and instruction.argval == attribute
         ]
         if stores:
@@ -61,7 +61,7 @@ def _offsets(frame: FrameType, owner: object, opnames: frozenset[str], names: fr
     an attribute of something else may hold."""
     holding = {name for name, value in variables(frame) if value is owner}
     one, two = "", ""
-    for each in dis.get_instructions(frame.f_code):
+    for each in instructions_of(frame.f_code):
         is_attribute = each.opname in opnames and each.argval in names
         if is_attribute and (two in holding or (two.startswith(".") and one != "self") or f"{one}{two}" in holding):
             yield each.offset
@@ -93,7 +93,7 @@ def _assigned_before(frame: FrameType, name: str) -> Location | None:
     """The last assignment of a variable above the running line; in a loop, it may stand below."""
     stores = [
         instruction.offset
-        for instruction in dis.get_instructions(frame.f_code)
+        for instruction in instructions_of(frame.f_code)
         if instruction.opname in _STORES and instruction.argval == name
     ]
     above = [offset for offset in stores if offset < frame.f_lasti]

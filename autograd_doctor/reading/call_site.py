@@ -14,6 +14,7 @@ from functools import cache
 from itertools import takewhile
 from types import CodeType, FrameType
 
+from autograd_doctor.reading.loops import instructions_of
 from autograd_doctor.reading.places import Place, is_own
 
 _LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")
@@ -39,7 +40,7 @@ def given_arguments(function: Callable[..., object]) -> frozenset[str] | None:
 
 @cache
 def _given(code: CodeType, offset: int, parameters: tuple[str, ...]) -> frozenset[str] | None:
-    instructions = [each for each in dis.get_instructions(code) if each.offset <= offset]
+    instructions = [each for each in instructions_of(code) if each.offset <= offset]
     if not instructions or instructions[-1].opname not in ("CALL", "CALL_KW"):
         return None
     names = _keywords(code, instructions)
@@ -54,7 +55,7 @@ def keeps_result(places: Sequence[Place]) -> bool:
     `print`. A function that returns it asks the next frame.
     """
     for code, offset in places:
-        following = next((each for each in dis.get_instructions(code) if each.offset > offset), None)
+        following = next((each for each in instructions_of(code) if each.offset > offset), None)
         if following is None or not following.opname.startswith("RETURN_"):
             return following is not None and _takes(code, following)
     return False
@@ -68,7 +69,7 @@ def keeps_nothing(code: CodeType, made: int, changed: int, variable: object = No
     count, as nothing reads it.
     """
     start, end = _instruction_at(code, made), _instruction_at(code, changed)
-    here = [each for each in dis.get_instructions(code) if each.offset > start]
+    here = [each for each in instructions_of(code) if each.offset > start]
     if any(_is_store(each) or each.opname == "POP_TOP" for each in here if each.offset < end):
         return False
     last, following, *_ = [*(each for each in here if each.offset >= end), None, None]
@@ -83,14 +84,15 @@ def is_never_read(code: CodeType, made: int, changed: int) -> bool:
     """Whether what is made at one offset gets the name of a local variable, which nothing reads but a statement that
     changes it, at the other offset, and keeps nothing."""
     behind = _instruction_at(code, made)
-    store = next((each for each in dis.get_instructions(code) if each.offset > behind), None)
+    store = next((each for each in instructions_of(code) if each.offset > behind), None)
     if store is None or not store.opname.startswith("STORE_FAST"):
         return False
     name = _names(store)[0]
-    loads = [each.offset for each in dis.get_instructions(code) if name in _loaded(each)]
+    loads = [each.offset for each in instructions_of(code) if name in _loaded(each)]
     return len(loads) == 1 and loads[0] < changed and keeps_nothing(code, loads[0], changed, name)
 
 
+@cache
 def drops_result(code: CodeType, offset: int) -> bool:
     """Whether what the instruction at an offset gives is thrown away at once."""
     following = offset + 2
@@ -99,10 +101,13 @@ def drops_result(code: CodeType, offset: int) -> bool:
     return code.co_code[following] == _POP_TOP
 
 
+@cache
 def attribute_read(code: CodeType, offset: int) -> str:
     """The attribute that an instruction reads; "" if it does something else."""
     start = _instruction_at(code, offset)
-    return _attribute_at(code, start) if code.co_code[start] == _LOAD_ATTR else ""
+    if code.co_code[start] != _LOAD_ATTR:
+        return ""
+    return next(str(each.argval) for each in instructions_of(code) if each.offset == start)
 
 
 def _instruction_at(code: CodeType, offset: int) -> int:
@@ -112,14 +117,9 @@ def _instruction_at(code: CodeType, offset: int) -> int:
     return offset
 
 
-@cache
-def _attribute_at(code: CodeType, offset: int) -> str:
-    return next(str(each.argval) for each in dis.get_instructions(code) if each.offset == offset)
-
-
 def _takes(code: CodeType, first: dis.Instruction) -> bool:
     if first.opname == "UNPACK_SEQUENCE":
-        behind = (each for each in dis.get_instructions(code) if each.offset > first.offset)
+        behind = (each for each in instructions_of(code) if each.offset > first.offset)
         return any(_reads(code, store) for store in takewhile(_is_store, behind))
     return _reads(code, first) if _is_store(first) else first.opname.startswith(_LOOKS_INTO)
 
@@ -130,7 +130,7 @@ def _is_store(instruction: dis.Instruction) -> bool:
 
 def _reads(code: CodeType, store: dis.Instruction) -> bool:
     """Whether some other instruction reads what one puts under a name; functions within may, if they can."""
-    loads = {name for each in dis.get_instructions(code) for name in _loaded(each)}
+    loads = {name for each in instructions_of(code) for name in _loaded(each)}
     return store.opname == "STORE_DEREF" or not loads.isdisjoint(_names(store))
 
 

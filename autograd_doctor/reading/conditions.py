@@ -6,7 +6,6 @@ call is a branch not taken this time. What raises is no such way, nor is what le
 
 from __future__ import annotations
 
-import dis
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from autograd_doctor.reading.loops import Loop, loops_around
+from autograd_doctor.reading.loops import Loop, instructions_of, loops_around
 from autograd_doctor.reading.places import Place, is_own, own_frames, stack
 
 _TRAINS = "backward"
@@ -91,7 +90,7 @@ def _can_avoid(code: CodeType, offset: int, loop: Loop | None) -> bool:
 @cache
 def ways_on(code: CodeType) -> dict[int, tuple[int, ...] | None]:
     """Per instruction, those that may be run next, but for exceptions; None where the function returns."""
-    instructions = list(dis.get_instructions(code))
+    instructions = instructions_of(code)
     found: dict[int, tuple[int, ...] | None] = {}
     for place, instruction in enumerate(instructions):
         following = [each.offset for each in instructions[place + 1 : place + 2]]
@@ -117,7 +116,7 @@ def is_chosen(code: CodeType, offset: int, *, of_constants: bool) -> bool:
 
     of_constants: that the call, which may be at the offset itself, decides by its arguments.
     """
-    instructions = [each for each in dis.get_instructions(code) if each.opname != "PRECALL"]
+    instructions = [each for each in instructions_of(code) if each.opname != "PRECALL"]
     at = max(place for place, each in enumerate(instructions) if each.offset <= offset)
     if not instructions[at].opname.startswith("CALL"):
         if instructions[at].is_jump_target:
@@ -158,7 +157,7 @@ _LOADS = (
 
 @cache
 def _names(code: CodeType, after: int) -> frozenset[str]:
-    found = (each for each in dis.get_instructions(code) if each.offset > after and each.opname.startswith(_LOADS))
+    found = (each for each in instructions_of(code) if each.offset > after and each.opname.startswith(_LOADS))
     named = (each.argval if isinstance(each.argval, tuple) else (each.argval,) for each in found)
     return frozenset(name for names in named for name in names if isinstance(name, str))
 

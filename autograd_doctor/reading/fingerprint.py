@@ -25,10 +25,15 @@ def row_keys(tensor: torch.Tensor, *, waits: bool = False) -> list[int] | None:
 
     None where it has no values to read, or where an accelerator would have to be waited for, unless the caller `waits`.
     """
-    if (is_remote(tensor) and not waits) or not readable(tensor) or tensor.dim() == 0 or tensor.numel() == 0:
+    if not _has_rows(tensor, waits=waits):
         return None
     words = _words(part_that_tells(near(tensor)))
     return words.mv(_weights()[: words.shape[1]]).tolist()
+
+
+def _has_rows(tensor: torch.Tensor, *, waits: bool = False) -> bool:
+    """Whether its rows have keys."""
+    return (waits or not is_remote(tensor)) and readable(tensor) and tensor.dim() > 0 and tensor.numel() > 0
 
 
 def part_that_tells(tensor: torch.Tensor) -> torch.Tensor:
@@ -44,7 +49,7 @@ def tells_apart(tensor: torch.Tensor) -> bool:
     Numbers that are not round, as measurements are, tell enough if there are two of them in a row; of round ones, as
     those of pixels and boards, it takes many different ones. Whole numbers, as tokens are, repeat in any text.
     """
-    if not tensor.is_floating_point() or row_keys(tensor[:1]) is None:
+    if not tensor.is_floating_point() or not _has_rows(tensor[:1]):
         return False
     rows = tensor.detach()[:_LOOKED_AT].reshape(min(tensor.shape[0], _LOOKED_AT), -1)[:, :_MOST_WORDS]
     different = (rows.sort(1).values.diff(dim=1) != 0).sum(1) + 1

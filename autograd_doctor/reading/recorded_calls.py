@@ -28,9 +28,9 @@ class Given(NamedTuple):
 
 class Recording(TorchFunctionMode):
     """Notes operations; where the module is tried is no line of its own. keep: copies of what is looked at of a
-    result."""
+    result; None to note nothing."""
 
-    def __init__(self, keep: Callable[[list[torch.Tensor]], list[torch.Tensor]]) -> None:
+    def __init__(self, keep: Callable[[list[torch.Tensor]], list[torch.Tensor]] | None) -> None:
         super().__init__()
         self.operations: list[Given] = []
         self._keep = keep
@@ -38,6 +38,8 @@ class Recording(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        if self._keep is None:
+            return result
         kind, name = classify(func)
         if kind is Kind.OPERATION and len(self.operations) < _MOST_RECORDED:
             where = place()

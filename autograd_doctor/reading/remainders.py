@@ -7,13 +7,12 @@ functions that run.
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Iterator, Sequence
 from functools import cache
 from types import CodeType
 
 from autograd_doctor.reading.conditions import ways_on
-from autograd_doctor.reading.loops import Loop, loops_around
+from autograd_doctor.reading.loops import Loop, instructions_of, loops_around
 from autograd_doctor.reading.places import Place
 
 _ENDS = ("STORE_", "POP_TOP")
@@ -42,7 +41,7 @@ def hangs_on_a_remainder(places: Sequence[Place], spared: Place | None = None) -
 def _deciding(code: CodeType, offset: int, loop: Loop | None) -> tuple[int, ...]:
     """The conditional jumps of which one way leads to an instruction and the other spares it, in a turn of a loop or,
     for None, in a call. What leaves the loop does not spare it."""
-    instructions = [*dis.get_instructions(code)]
+    instructions = instructions_of(code)
     running = max(each.offset for each in instructions if each.offset <= offset)
     jumps = (each.offset for each in instructions if "POP_JUMP" in each.opname)
     found = []
@@ -71,7 +70,7 @@ def _met(code: CodeType, start: int, loop: Loop | None) -> tuple[set[int], bool]
 
 def _kinds(code: CodeType, jump: int) -> Iterator[str]:
     """What the condition of a jump computes: a "remainder", an "order" of two values."""
-    before = [each for each in dis.get_instructions(code) if each.offset < jump]
+    before = [each for each in instructions_of(code) if each.offset < jump]
     for each in reversed(before):
         if "JUMP" in each.opname or each.opname.startswith(_ENDS):
             return

@@ -82,10 +82,10 @@ def with_options(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> t
     Bounds of a clamp that are numbers are options, `min` and `max`: `clamp(x, None, 4)` has one that is not the first.
     So is the `equation` of an `einsum`.
     """
-    given = in_order(name, args, kwargs)
-    if spelt(name).name == "einsum" and args and isinstance(args[0], str):
+    given, meant = in_order(name, args, kwargs), spelt(name).name
+    if meant == "einsum" and args and isinstance(args[0], str):
         return given[1:], {**kwargs, "equation": args[0]}
-    if spelt(name).name != "clamp":
+    if meant != "clamp":
         return given, kwargs
     bounds = {**dict(zip(_BOUNDS, given[1:], strict=False)), **{key: kwargs[key] for key in _BOUNDS if key in kwargs}}
     tensors = [key for key, bound in bounds.items() if not (bound is None or isinstance(bound, int | float))]

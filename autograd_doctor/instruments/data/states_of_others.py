@@ -252,7 +252,7 @@ class StatesOfOthers(LossQuery):
         if op.name in _DRAWS:
             self._was_drawn(op)
             return
-        given = [] if op.called in SHAPE_ONLY else list(self._given(op))
+        given = list(self._given(op)) if self._known and op.called not in SHAPE_ONLY else []
         if given:
             self._follow(op, given)
         elif op.name in TAKES and _is_plain(output):

@@ -5,6 +5,8 @@ It is known in steps that are looked at closely, and followed through all that m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -59,8 +61,7 @@ class Shapings(Instrument):
             self._put(output, self._shaped.get(source))
 
     def _made(self, operation: Operation, output: torch.Tensor) -> None:
-        name, args = operation.name, operation.args
-        values = tensors_in((*args, *operation.kwargs.values()))
+        name, args, values = operation.name, operation.args, operation.inputs
         before = self._shaped.get(values[0]) if values else None
         if name in MOVES:
             self._put(output, before)
@@ -72,7 +73,7 @@ class Shapings(Instrument):
             second = self._shaped.get(values[1]) if len(values) > 1 else None
             self._put(output, shaped(name, args, operation.kwargs, operation.place, output, before, second))
 
-    def _common(self, values: list[torch.Tensor]) -> Shaped | None:
+    def _common(self, values: Sequence[torch.Tensor]) -> Shaped | None:
         """What gave all of these their values, if it was the same operation."""
         known = [self._shaped.get(value) for value in values]
         operations = {each.operation if each is not None else None for each in known}

@@ -159,16 +159,16 @@ class Tape(WithinStep):
         *,
         in_place: bool = False,
     ) -> LiveOp:
-        own = {key: _python_own(value) for key, value in options.items()}
-        plain = {key: value for key, value in own.items() if value is not None or options[key] is None}
+        plain = _plain_ones(options) if options else {}
         module = self._module_calls.innermost()
         return LiveOp(name, called, operands, plain, self._count, in_place, module, place=where)
 
     def _operands(self, given: Iterable[Any]) -> tuple[Any, ...]:
         found: list[Any] = []
         for each in given:
-            number = None if isinstance(each, torch.Tensor | str) else _python_own(each)
-            if number is not None:
+            if issubclass(type(each), torch.Tensor):
+                found.append(self.value(each))
+            elif (number := None if isinstance(each, torch.Tensor | str) else _python_own(each)) is not None:
                 found.append(number)
             else:
                 found += self.values(tensors_in([each]))
@@ -201,6 +201,12 @@ class Tape(WithinStep):
 
 def _lives(value: Value) -> bool:
     return tensor_of(value) is not None
+
+
+def _plain_ones(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that can be written down."""
+    own = {key: _python_own(value) for key, value in options.items()}
+    return {key: value for key, value in own.items() if value is not None or options[key] is None}
 
 
 def _python_own(value: object) -> str | int | float | None:

@@ -157,18 +157,26 @@ def clipped_away(trace: Trace, optimizer: int) -> GradientsClipped | None:
 
 
 def _follows_at_its_rate(trace: Trace, optimizer: int) -> bool:
+    """Whether no step was larger than gradients and rate make it, at a rate that has not fallen."""
     built = trace.optimizers.get(optimizer)
-    highest = max((group.highest_lr for group in built.groups), default=0.0) if built is not None else 0.0
-    updates = {event.step: event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer}
-    rates = {event.step: max(known(event.learning_rates), default=0.0) for event in trace.steps}
-    for step, number, total, _ in gradient_totals(trace):
-        if number == optimizer and (event := updates.get(step)) is not None:
-            sizes = zip(event.parameters, event.updates, strict=True)
-            moved = math.hypot(*(size * root_of_numel(trace, parameter) for parameter, size in sizes))
-            highest = max(highest, rates[step])
-            if moved > _ADDED_UP * rates[step] * total or rates[step] < _FALLEN * highest:
-                return False
-    return True
+    rates = {
+        event.step: max(known(event.learning_rates), default=0.0)
+        for event in trace.steps
+        if event.optimizer == optimizer
+    }
+    earlier = (group.highest_lr for group in (built.groups if built is not None else ()))
+    highest = max([*earlier, *rates.values()], default=0.0)
+    gradients = {step: total for step, number, total, _ in gradient_totals(trace) if number == optimizer}
+    updates = (event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer)
+    moved = {event.step: _total(trace, event) for event in updates}
+    both = gradients.keys() & moved.keys()
+    is_small = all(moved[step] <= _ADDED_UP * rates[step] * gradients[step] for step in both)
+    return bool(both) and is_small and all(rates[step] >= _FALLEN * highest for step in both)
+
+
+def _total(trace: Trace, event: UpdatesMeasured) -> float:
+    sizes = zip(event.parameters, event.updates, strict=True)
+    return math.hypot(*(size * root_of_numel(trace, parameter) for parameter, size in sizes))
 
 
 def gradient_totals(trace: Trace) -> Iterator[tuple[int, int, float, dict[int, float]]]:

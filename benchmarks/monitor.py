@@ -36,6 +36,8 @@ import autograd_doctor
 Step = Callable[[], None]
 TURN = 0.25
 """Seconds of a turn: several steps of the longest, and short beside what changes on a machine."""
+LEAST = 4
+"""Steps of a turn, also where the machine does so much else that they take longer."""
 WARM = 1.0
 
 
@@ -102,7 +104,7 @@ def training(work: Workload) -> Step:
 def timed(step: Step, seconds: float, monitor: autograd_doctor.Monitor | None = None) -> Turn:
     """What each step took for so long."""
     took, rests, until = [], [], time.perf_counter() + seconds
-    while time.perf_counter() < until:
+    while time.perf_counter() < until or len(took) < LEAST:
         began = time.process_time()
         step()
         took.append(time.process_time() - began)

@@ -23,6 +23,10 @@ REMAINDER = {
     "an order that spares the other line": (
         "for i in range(4):\n    if i > 0:\n        other()\n        if i % 2 == 0:\n            ask()"
     ),
+    "an order that spares a call of the other line": (
+        "def learn():\n    other()\n"
+        "for i in range(4):\n    if i < 1:\n        continue\n    learn()\n    if i % 2 == 0:\n        ask()"
+    ),
     "an order of others": "for i in range(4):\n    if i > 5:\n        other()\n    if i % 2 == 0:\n        ask()",
 }
 NONE = {
@@ -31,6 +35,10 @@ NONE = {
     "an end as well": "for i in range(4):\n    if i < 3 and i % 2 == 0:\n        ask()",
     "an end outside": (
         "def update(i):\n    if i % 2 == 0:\n        ask()\nfor i in range(4):\n    if i < 3:\n        update(i)"
+    ),
+    "an order behind the call of the other line": (
+        "def learn():\n    other()\n"
+        "for i in range(4):\n    learn()\n    if i < 1:\n        continue\n    if i % 2 == 0:\n        ask()"
     ),
     "a flag": "for i in range(4):\n    if flag:\n        ask()",
     "a remainder of others": "for i in range(4):\n    if i % 2:\n        other()\n    ask()",
@@ -51,7 +59,7 @@ def told(source: str) -> bool:
         places["other"] = tuple(each for each in stack() if each[0].co_filename == "program.py")
 
     exec(compile(source, "program.py", "exec"), {"ask": ask, "other": other, "flag": True})
-    return hangs_on_a_remainder(places["ask"], places["other"][-1] if "other" in places else None)
+    return hangs_on_a_remainder(places["ask"], places.get("other", ()))
 
 
 @pytest.mark.parametrize("source", REMAINDER.values(), ids=REMAINDER)

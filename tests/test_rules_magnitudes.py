@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 from traces import at, backward, built, clipped, examined, seen, stepped, updated
 
+from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.losses import TermWeightGrew
@@ -217,6 +218,49 @@ def test_a_rate_that_is_on_its_way_up_is_no_fault(rates: tuple[float, ...], told
 def test_warming_up_excuses_no_large_steps() -> None:
     warmed = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate((0.1, 0.2))]
     assert len(examined(update_ratio_extreme.RULE, ratios(*[2.0] * 6), warmed)) == 1
+
+
+def barely_left(limit: float = 1e-7, *, moved: float = 1e-9, highest: float = 0.1, norm: float = 0.5) -> list[Event]:
+    """Steps of an optimizer that goes on, with gradients that were clipped to a limit."""
+    goes_on = structs.replace(MODEL[2], groups=[ParameterGroup(parameters=[0, 1], lr=0.1, highest_lr=highest)])
+    each = [
+        [
+            structs.replace(clipped(0, 1, norm=norm, limit=limit), step=step),
+            stepped(step, {0: limit, 1: limit / 10}, learning_rates=[0.1], given_state=True),
+            updated(step, {0: moved, 1: moved}),
+        ]
+        for step in range(6)
+    ]
+    return [*MODEL[:2], goes_on, *(event for events in each for event in events)]
+
+
+def test_steps_that_are_small_for_their_clipping_are_told_there() -> None:
+    (finding,) = examined(update_ratio_extreme.RULE, barely_left())
+    assert (finding.location, finding.severity, finding.confidence) == (at(21), "warning", "medium")
+    assert finding.message.endswith("gradients with a norm of 0.5 are clipped to 1.0e-07")
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        barely_left(moved=1e-5),
+        barely_left(moved=9e-7),
+        barely_left(highest=2.0),
+        barely_left(norm=1e-5),
+        barely_left(norm=math.nan),
+        [event for event in barely_left() if not isinstance(event, GradientsClipped)],
+    ],
+    ids=[
+        "not small",
+        "of the same size whatever the gradient",
+        "a rate that has fallen",
+        "much is left",
+        "a norm that is not finite",
+        "no clipping",
+    ],
+)
+def test_steps_that_are_small_for_something_else_go_on(happened: list[Event]) -> None:
+    assert examined(update_ratio_extreme.RULE, happened) == []
 
 
 def jumps(*sizes: float, first: float = 0.5, after: float = 8.0) -> list[Event]:

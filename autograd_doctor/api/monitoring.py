@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dis
 import logging
 import math
 import os
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -252,18 +253,42 @@ class _Telling:
 
 
 def _stop(finding: ReportedFinding) -> TrainingStopped:
-    """What is raised in the program; where nobody catches it, it is shown without the frames of ours that raised it."""
-    previous = sys.excepthook
+    """What is raised in the program; where nobody can catch it, it is shown without our frames that raised it."""
     stop = TrainingStopped(finding)
+    if not _may_be_caught(sys._getframe(1)):
+        _show_without_ours(stop)
+    return stop
+
+
+def _show_without_ours(stop: TrainingStopped) -> None:
+    previous = sys.excepthook
 
     def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         if error is stop:
+            sys.excepthook = previous
             traceback = _without_ours(traceback)
             error = error.with_traceback(traceback)
         previous(kind, error, traceback)
 
     sys.excepthook = show
-    return stop
+
+
+def _may_be_caught(frame: FrameType | None) -> bool:
+    """Whether a `try` or `with` is around a call that leads to a frame, other than those of torch, which raises
+    again what it catches. It may also be where nothing is seen of the program, as in a thread of the engine.
+    """
+    from autograd_doctor.reading.places import is_ours, is_own
+
+    is_seen = False
+    while frame is not None:
+        code = frame.f_code
+        if not (is_ours(code.co_filename) or str(frame.f_globals.get("__name__")).startswith("torch.")):
+            is_seen |= is_own(code.co_filename)
+            handled = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]  # typeshed leaves it out
+            if any(entry.start <= frame.f_lasti < entry.end for entry in handled):
+                return True
+        frame = frame.f_back
+    return not is_seen
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
@@ -368,6 +393,8 @@ class Monitor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if isinstance(error, TrainingStopped):
+            error.__traceback__ = _without_ours(traceback)
         self._end(error)
 
     def close(self) -> None:

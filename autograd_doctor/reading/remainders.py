@@ -19,11 +19,11 @@ _ENDS = ("STORE_", "POP_TOP")
 """Instructions behind which another statement begins, with those that jump."""
 
 
-def hangs_on_a_remainder(places: Sequence[Place], spared: Place | None = None) -> bool:
+def hangs_on_a_remainder(places: Sequence[Place], spared: Sequence[Place] = ()) -> bool:
     """Whether a remainder decides if the innermost of these places is reached, and no order of two values does.
 
-    places: of a line and of the calls that led there, outermost first. spared: another line, which still runs: what
-    decides on that as well does not count.
+    places: of a line and of the calls that led there, outermost first. spared: those of another line, which still runs:
+    what decides on that as well does not count.
     """
     outermost = next((at for at, each in enumerate(places) if any(loops_around(*each))), None)
     if outermost is None:
@@ -31,7 +31,7 @@ def hangs_on_a_remainder(places: Sequence[Place], spared: Place | None = None) -
     found = set[Place]()
     for at, (code, offset) in enumerate(places[outermost:]):
         loop = [*loops_around(code, offset)][-1] if at == 0 else None
-        others = set(_deciding(*spared, loop)) if spared is not None and spared[0] is code else set()
+        others = {jump for other, running in spared if other is code for jump in _deciding(code, running, loop)}
         found |= {(code, jump) for jump in _deciding(code, offset, loop) if jump not in others}
     kinds = {kind for code, jump in found for kind in _kinds(code, jump)}
     return "remainder" in kinds and "order" not in kinds

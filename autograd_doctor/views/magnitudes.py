@@ -10,12 +10,19 @@ from statistics import median
 from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.numerics import UpdatesMeasured
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.rates import known
 
 _ORDINARY = 0.1
 """The usual initialisations, from LeCun's to He's, give 0.6 to 1.4 before they are scaled down on purpose."""
 _FAR_APART = 100.0
 _ALIKE = 10.0
 """Gradients a hundred times as large make steps a hundred times as large, unless somebody rescales them."""
+_A_TRACE = 1e-3
+"""Of a gradient: where clipping leaves no more of it, a rate that suited it is far too low for what is left."""
+_ADDED_UP = 20.0
+"""Steps whose gradients a momentum of 0.95 adds up: one that is no larger than these follows them."""
+_FALLEN = 0.1
+"""Of the highest rate: one that is lower makes steps small by itself."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,38 @@ def tamed(trace: Trace, parameters: Iterable[int]) -> bool:
         and (event.kind == "value" or (event.norm is not None and event.norm > event.limit))
         for event in trace.of(GradientsClipped)
     )
+
+
+def clipped_away(trace: Trace, optimizer: int) -> GradientsClipped | None:
+    """The newest clipping of an optimizer's gradients, if steps are small for it: of none more than a trace is left,
+    each step follows what is left, and the rate is no lower than it was."""
+    held = trace.optimizer_parameters.get(optimizer, frozenset())
+    clips = [event for event in trace.of(GradientsClipped) if not held.isdisjoint(event.parameters)]
+    is_left = all(clip.kind == "norm" and clip.norm and clip.limit <= _A_TRACE * clip.norm for clip in clips)
+    return clips[-1] if clips and is_left and _follows_at_its_rate(trace, optimizer) else None
+
+
+def _follows_at_its_rate(trace: Trace, optimizer: int) -> bool:
+    """Whether no step was larger than gradients and rate make it, at a rate that has not fallen."""
+    built = trace.optimizers.get(optimizer)
+    rates = {
+        event.step: max(known(event.learning_rates), default=0.0)
+        for event in trace.steps
+        if event.optimizer == optimizer
+    }
+    earlier = (group.highest_lr for group in (built.groups if built is not None else ()))
+    highest = max([*earlier, *rates.values()], default=0.0)
+    gradients = {step: total for step, number, total, _ in gradient_totals(trace) if number == optimizer}
+    updates = (event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer)
+    moved = {event.step: _total(trace, event) for event in updates}
+    both = gradients.keys() & moved.keys()
+    is_small = all(moved[step] <= _ADDED_UP * rates[step] * gradients[step] for step in both)
+    return bool(both) and is_small and all(rates[step] >= _FALLEN * highest for step in both)
+
+
+def _total(trace: Trace, event: UpdatesMeasured) -> float:
+    sizes = zip(event.parameters, event.updates, strict=True)
+    return math.hypot(*(size * root_of_numel(trace, parameter) for parameter, size in sizes))
 
 
 def gradient_totals(trace: Trace) -> Iterator[tuple[int, int, float, dict[int, float]]]:

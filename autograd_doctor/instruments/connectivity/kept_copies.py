@@ -35,11 +35,13 @@ class _Copy:
     """module: the model. changes: how often versions had moved since the last look. longest: steps between two changes,
     at most.
 
-    changed, seen: the steps of the newest change and of the newest look. calls: looks since that change.
+    changed, seen: the steps of the newest change and of the newest look. calls: looks since that change. where: it is
+    called; around: the calls that lead there.
     """
 
     module: weakref.ref[nn.Module]
     where: Place | None
+    around: tuple[Place, ...]
     parameters: list[weakref.ref[nn.Parameter]]
     versions: list[int]
     changed: int
@@ -50,7 +52,9 @@ class _Copy:
 
     def look(self, step: int, where: Place | None) -> None:
         versions = _versions(self.parameters)
-        self.seen, self.where = step, where
+        self.seen = step
+        if where != self.where:
+            self.where, self.around = where, stack()
         if versions == self.versions:
             self.calls += 1
             return
@@ -119,7 +123,7 @@ class KeptCopies(Instrument):
                     changed=copy.changed,
                     seen=copy.seen,
                     calls=copy.calls,
-                    by_remainder=hangs_on_a_remainder(places, copy.where),
+                    by_remainder=hangs_on_a_remainder(places, copy.around),
                 )
             )
 
@@ -160,7 +164,8 @@ class KeptCopies(Instrument):
         """From the first step on: by then it is known what the optimizer holds."""
         module, step = began.call.module, self._course.steps
         parameters = [weakref.ref(parameter) for _, parameter in parameters_in(module)]
-        copy = _Copy(weakref.ref(module), began.where, parameters, _versions(parameters), changed=step, seen=step)
+        versions = _versions(parameters)
+        copy = _Copy(weakref.ref(module), began.where, stack(), parameters, versions, changed=step, seen=step)
         self._copies[began.module] = copy if parameters and not self._learns(copy) else None
 
     def _learns(self, copy: _Copy) -> bool:

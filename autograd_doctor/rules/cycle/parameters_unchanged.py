@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 from math import prod, sqrt
 from statistics import mean, median
 
+from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.numerics import UpdatesMeasured
 from autograd_doctor.events.steps import ForwardRan, OptimizerStepped, ParametersMovedLater
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, ParameterSeen
@@ -14,6 +15,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import only_gathers
+from autograd_doctor.views.magnitudes import clipped_away
 from autograd_doctor.views.rates import rates_of, still_rising
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
@@ -207,13 +209,17 @@ def _finding(
         advice = _IN_FLOAT32
     elif not undone:
         advice = "raise the learning rate: the updates are smaller than the precision of the weights"
+    clip = clipped_away(trace, optimizer) if not (low or undone) else None
+    if clip is not None:
+        how = f"(its gradients are clipped to a norm of {clip.limit:.1e}) {how}"
+        advice = "raise the limit of the clipping: the updates are smaller than the precision of the weights"
     return RULE.finding(
         f"{plural(len(steps), 'step')} of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
         f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g}"
         + (f" and a rate of {rates[0]:g}" if rates else "")
         + ("" if undone else _and_others(trace, {p: share for p, share in still.items() if p not in parameters})),
         subject=trace.parameter_name(parameters[0]),
-        location=first.location,
+        location=first.location if clip is None else clip.location,
         help=advice,
         severity="error" if 2 * len(parameters) >= pushed else "warning",
         so_far=others_move and not trace.ended_by_itself,
@@ -384,6 +390,7 @@ RULE = Rule(
     ),
     needs=(
         ForwardRan,
+        GradientsClipped,
         OptimizerBuilt,
         OptimizerStepped,
         ParametersMovedLater,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import exp, log
 from statistics import fmean, median
 
+from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.numerics import LossesFollowed, UpdatesMeasured
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterGroup
@@ -13,9 +14,11 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves
+from autograd_doctor.views.lines import beside
 from autograd_doctor.views.magnitudes import (
     Relative,
     against_the_first,
+    clipped_away,
     collapse,
     gradient_totals,
     relative_updates,
@@ -41,9 +44,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         ratio = median(each.typical for each in measured)
         does = f"each step of `{trace.optimizer_name(optimizer)}` changes the weights by {ratio:.1e} times their size"
         is_small = all(0 < each.typical <= tunables["small"] for each in measured)
-        is_small = is_small and not (_warms_up(trace, optimizer) or _goes_on(trace, optimizer))
+        is_small = is_small and not _warms_up(trace, optimizer)
+        clip = clipped_away(trace, optimizer) if is_small else None
+        is_small = is_small and not _goes_on(trace, optimizer)
         if all(each.typical >= tunables["large"] for each in measured):
             yield _finding(trace, optimizer, measured, ratio, f"{does}, which overwrites most of their content")
+        elif clip is not None:
+            yield _clipped(trace, optimizer, measured, ratio, does, clip)
         elif groups := list(_of_groups(trace, optimizer, measured, tunables, are_most=is_small)):
             yield from groups
         elif is_small:
@@ -200,6 +207,32 @@ def _decayed(trace: Trace, optimizer: int, measured: list[Relative]) -> Finding:
     )
 
 
+def _clipped(
+    trace: Trace, optimizer: int, measured: list[Relative], ratio: float, does: str, clip: GradientsClipped
+) -> Finding:
+    built, norm = trace.optimizers.get(optimizer), clip.norm or 0.0
+    return RULE.finding(
+        f"{does}, which leaves them almost unchanged: gradients with a norm of {norm:.2g} are clipped to "
+        f"{clip.limit:.1e}",
+        subject=trace.optimizer_name(optimizer),
+        location=clip.location,
+        confidence="medium",
+        help="raise the limit of the clipping to the norms that gradients usually have; take a limit that follows them "
+        "from the norms before the clipping, which `clip_grad_norm_` returns",
+        evidence={
+            "update_to_weight_ratio": ratio,
+            "steps": len(measured),
+            "gradient_norm": norm,
+            "limit": clip.limit,
+            **rate_given(built),
+        },
+        related=beside(clip.location, ("the optimizer is made here", built.location if built else None)),
+        step_first=measured[0].step + 1,
+        step_count=measured[-1].step - measured[0].step + 1,
+        parameters=sorted(trace.optimizer_parameters[optimizer]),
+    )
+
+
 def _finding(
     trace: Trace,
     optimizer: int,
@@ -264,6 +297,22 @@ def bad_jumps() -> None:
         optimizer.step()
 
 
+def bad_limit() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    x = torch.randn(64, 8)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1e-6)  # <- AD412
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -276,6 +325,22 @@ def good() -> None:
         loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
         optimizer.zero_grad()
         loss.backward()
+        optimizer.step()
+
+
+def good_limit() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.randn(64, 8)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1e-4)
         optimizer.step()
 
 
@@ -319,17 +384,22 @@ RULE = Rule(
     observes="The root mean square of the change in a step, divided by that of the weights, for every weight matrix "
     "in every recorded step: the typical matrix is beyond the limits in all of them, or that of one group of "
     "parameters, whose rate is a thousandth of another's, or less. Or each of the first steps changes every matrix by "
-    "more than its initial size, and the loss rises. Or weights that decay to next to nothing, while the loss stays.",
+    "more than its initial size, and the loss rises. Or weights that decay to next to nothing, while the loss stays. "
+    "Where steps are too small, whether clipping left no more than a thousandth of the gradients in all of them, and "
+    "the rate is what it was.",
     why="Steps as large as the weights erase in each step what was learned before; steps a million times smaller need "
     "millions of steps to change anything.",
-    fix="Change the learning rate by orders of magnitude, towards updates of about 0.001 of the weights.",
+    fix="Change the learning rate by orders of magnitude, towards updates of about 0.001 of the weights; or the limit "
+    "of the clipping, if that makes them small.",
     fine="Steps that are large at first and lower the loss, warm-up, fine-tuning with small learning rates, vectors "
-    "such as biases and scales, and weights that start at zero. Weights that shrink while the loss falls. A group that "
-    "hardly moves while most others do may be meant to rest: it is an `info`.",
-    needs=(UpdatesMeasured, OptimizerBuilt, OptimizerStepped, LossesFollowed, BackwardRan),
+    "such as biases and scales, and weights that start at zero. Rates that have fallen until the end of a schedule. "
+    "Clipping to a small part of the gradients, if the rate is high enough for it, or if steps do not follow the size "
+    "of gradients. Weights that shrink while the loss falls. A group that hardly moves while most others do may be "
+    "meant to rest: it is an `info`.",
+    needs=(BackwardRan, GradientsClipped, LossesFollowed, OptimizerBuilt, OptimizerStepped, UpdatesMeasured),
     examine=examine,
-    bad=(bad, bad_jumps),
-    good=(good, good_fine_tuning, good_warm_up),
+    bad=(bad, bad_jumps, bad_limit),
+    good=(good, good_limit, good_fine_tuning, good_warm_up),
     tunables={
         "large": Tunable(
             1.0,
@@ -354,6 +424,6 @@ RULE = Rule(
         ),
         "steps": Tunable(6, "fewest measured steps", NO_BEGINNING),
     },
-    folds=("AD408", "AD409", "AD413", "AD414"),
+    folds=("AD111", "AD408", "AD409", "AD413", "AD414"),
     about="loop",
 )

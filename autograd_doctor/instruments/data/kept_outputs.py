@@ -54,6 +54,8 @@ _LEAST_ROWS = 8
 _MOST_ROWS = 1024
 """Of a batch that is looked at."""
 _MOST_KEYS = 2**15
+_MOST_CALLS = 16
+"""Of models, with parts of one batch."""
 _MOST_LEFT = 16
 """Results of a batch that are still there when the next one is drawn."""
 _MOST_PLACES = 4
@@ -203,7 +205,7 @@ class KeptOutputs(LossQuery):
     def _drawn(self, asked: BatchAsked) -> None:
         self._settle()
         known, samples = self._passes.get(asked.iterator), self._asked.of_next(asked.iterator)
-        if known is not None and type(samples) is list and _LEAST_ROWS <= len(samples) <= _MOST_ROWS:
+        if known is not None and type(samples) is list:
             self._newest[len(samples)] = _Batch(known, known.rows, samples)
             known.rows += len(samples)
 
@@ -219,9 +221,13 @@ class KeptOutputs(LossQuery):
         if self._is_meant or not with_rows or not has_parameters(began.call.module):
             return
         batch = self._newest[len(with_rows[0])]
+        if not _LEAST_ROWS <= len(batch.samples) <= _MOST_ROWS or len(batch.given) >= _MOST_CALLS:
+            return
         given = [each for each in with_rows if len(each) == len(batch.samples) and not each.requires_grad]
         keys = self._keys_of(given) if all(type(each) is int for each in batch.samples) else None
         if keys is None:
+            learns = began.call.grad_enabled and any(each.requires_grad for each in began.call.module.parameters())
+            self._stay_away([] if learns else given)
             return
         made = _Made(batch, began.module, began.where)
         self._running = began.call, made
@@ -253,6 +259,10 @@ class KeptOutputs(LossQuery):
         if not tensor.requires_grad and len(self._left) < _MOST_LEFT:
             self._left.put(tensor, made)
 
+    def _stay_away(self, tensors: Sequence[torch.Tensor]) -> None:
+        if any(map(is_remote, tensors)):
+            self.limited("outputs that were kept on an accelerator are not compared with those of their samples")
+
     def _settle(self) -> None:
         """Remember what came of the last batch and is still there."""
         for tensor, made in self._left.items():
@@ -263,8 +273,7 @@ class KeptOutputs(LossQuery):
     def _remember(self, tensor: torch.Tensor, made: _Made) -> None:
         if tensor.requires_grad or len(tensor) != len(made.batch.samples):
             return
-        if is_remote(tensor):
-            self.limited("outputs that were kept on an accelerator are not compared with those of their samples")
+        self._stay_away([tensor])
         for at, key in enumerate(row_keys(tensor) or ()):
             known = self._outputs.get(key, ())
             new = _Row(made, at)

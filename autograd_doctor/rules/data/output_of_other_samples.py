@@ -74,14 +74,15 @@ def good() -> None:
     torch.manual_seed(0)
     loader = DataLoader(TensorDataset(torch.arange(128), torch.randn(128, 8)), batch_size=16, shuffle=True)
     teacher, student = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 4)), nn.Linear(8, 4)
-    kept = torch.zeros(128, 4)
+    kept = {}
     with torch.no_grad():
         for numbers, x in loader:
-            kept[numbers] = teacher(x)
+            kept.update(zip(numbers.tolist(), teacher(x), strict=True))
     optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
     for _ in range(3):
         for numbers, x in loader:
-            loss = nn.functional.mse_loss(student(x), kept[numbers])
+            wanted = torch.stack([kept[number] for number in numbers.tolist()])
+            loss = nn.functional.mse_loss(student(x), wanted)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -74,7 +74,7 @@ def good() -> None:
     torch.manual_seed(0)
     loader = DataLoader(TensorDataset(torch.arange(128), torch.randn(128, 8)), batch_size=16, shuffle=True)
     teacher, student = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 4)), nn.Linear(8, 4)
-    kept = {}
+    kept: dict[int, torch.Tensor] = {}
     with torch.no_grad():
         for numbers, x in loader:
             kept.update(zip(numbers.tolist(), teacher(x), strict=True))

@@ -716,6 +716,26 @@ class StateOfOthersUsed(Event, frozen=True):
     steps: int
 
 
+class OutputsOfOthersMet(Event, frozen=True):
+    """What a model made of other samples in an earlier pass, and the program has kept, was compared in a loss with what
+    was made of these.
+
+    location: of the comparison; kept_at: the line that called the model, `module`. name: of what was compared. by: what
+    it was looked up by: the place of a sample in its own pass, or its number. rows: those of other samples, of all that
+    were known, in all these steps. steps: in which that was seen, from `step` on; it was so in all that were looked at
+    closely.
+    """
+
+    location: Location | None
+    kept_at: Location | None
+    name: str
+    module: int
+    by: Literal["position", "index"]
+    rows: int
+    of: int
+    steps: int
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

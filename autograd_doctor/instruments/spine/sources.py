@@ -177,6 +177,10 @@ class Sources(Instrument):
         source = self._iterators.get(iterator)
         return source.number if source is not None else None
 
+    def set_of(self, loader: int) -> int:
+        """The number of the data set that a loader draws from; -1 before its first pass."""
+        return self._set_of.get(loader, -1)
+
     def are_of_one_set(self, one: int, other: int) -> bool:
         """Whether two loaders draw from the same data set."""
         return self._set_of.get(one) is not None and self._set_of.get(one) == self._set_of.get(other)

@@ -436,8 +436,8 @@ def _looked_up_by(rows: _Rows, batch: _Batch) -> Literal["position", "index"] | 
         return None
     if all(any(each.position == sample for each in row) for row, sample in known):
         return "index"
-    in_order = (any(each.position == at for each in row) for at, row in enumerate(rows, batch.start))
-    return "position" if all(in_order) else None
+    in_order = (any(each.position == at for each in row) for at, row in enumerate(rows, batch.start) if row)
+    return "position" if len(known) >= _NEARLY_ALL * len(rows) and all(in_order) else None
 
 
 def _of_one_sample(rows: tuple[_Row, ...]) -> tuple[_Row, ...]:

@@ -43,9 +43,10 @@ RANKS = PROGRAMS / "ranks"
 PATIENCE = 300.0
 _GUARDS = re.compile(r"\A(?:#!.*\n)?# guards: (AD\d{3}(?: AD\d{3})*)\n")
 _HINTED = re.compile(r"^# hinted: (AD\d{3}(?: AD\d{3})*)$", re.MULTILINE)
-_TESTS_IN_SERVERS = ("tests", "tests.harness", "tests.preloaded", "tests.preloaded_frameworks", "tests.warming")
+_TESTS_IN_SERVERS = ("tests", "tests.harness", "tests.preloaded", "tests.preloaded_frameworks", "tests.warmed")
 _shared_modules = 0
 _FRAMEWORKS = re.compile(r"^\s*(?:import|from) (?:accelerate|lightning|transformers)\b", re.MULTILINE)
+_DEVICES = re.compile(r"\btests\.stand_in\b")
 _FAILED = re.compile(r"`\w+` failed in ")
 _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
 
@@ -115,14 +116,23 @@ class _Process(ForkServerProcess):
 def forked(target: Callable[..., None], *arguments: Any, near: Path | None = None) -> ForkServerProcess:
     """A process that has torch imported already, and calls a function of a module.
 
-    near: a program that it is going to run; where that imports a framework, the process has it imported, too.
+    near: a program that it is going to run; where that imports a framework, the process has it imported, too, and where
+    it brings a device, nothing was trained before in what it was forked from.
     """
+    source = near.read_text("utf-8") if near is not None and near.is_file() else ""
+    return _started(_Process(target=target, args=arguments), source)
+
+
+def _started(process: _Process, source: str) -> ForkServerProcess:
     _server()
-    process = _Process(target=target, args=arguments)
-    if near is not None and near.is_file() and _FRAMEWORKS.search(near.read_text("utf-8")):
-        with patch.object(forkserver, "connect_to_new_process", _server_of_frameworks().connect_to_new_process):
-            process.start()
+    if _DEVICES.search(source):
+        server = _server_without_training()
+    elif _FRAMEWORKS.search(source):
+        server = _server_of_frameworks()
     else:
+        process.start()
+        return process
+    with patch.object(forkserver, "connect_to_new_process", server.connect_to_new_process):
         process.start()
     return process
 
@@ -131,7 +141,8 @@ def answered(question: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of a module returns in a process of its own, where programs may leave torch as they like; None
     if that process died."""
     here, there = _server().Pipe(duplex=False)
-    process = forked(_answer, there, question, arguments)
+    source = "\n".join([inspect.getsource(question), *(each for each in arguments if isinstance(each, str))])
+    process = _started(_Process(target=_answer, args=(there, question, arguments)), source)
     there.close()
     try:
         return here.recv() if here.poll(PATIENCE) else None
@@ -236,14 +247,22 @@ def plan_for(
 def _server() -> ForkServerContext:
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.preloaded"])
+    context.set_forkserver_preload(["tests.preloaded", "tests.warmed"])
     return context
+
+
+@cache
+def _server_without_training() -> ForkServer:
+    """With its first backward, torch counts the devices that there are."""
+    server = ForkServer()
+    server.set_forkserver_preload(["tests.preloaded"])
+    return server
 
 
 @cache
 def _server_of_frameworks() -> ForkServer:
     server = ForkServer()
-    server.set_forkserver_preload(["tests.preloaded", "tests.preloaded_frameworks"])
+    server.set_forkserver_preload(["tests.preloaded", "tests.warmed", "tests.preloaded_frameworks"])
     return server
 
 

@@ -15,13 +15,11 @@ import tests.harness
 from autograd_doctor.instruments.session import all_instruments, needed_for
 from autograd_doctor.reading.places import own_modules
 from autograd_doctor.runner.started import versions
-from tests.warming import warm_up
 
 versions()
 list(own_modules())
 needed_for(event.__name__ for kind in all_instruments() for event in kind.emits)
 get_testing_overrides()
-warm_up()
 tests.harness.count_shared_modules()
 gc.collect()
 gc.freeze()  # no collection of a child visits, and thereby copies, what all of them share

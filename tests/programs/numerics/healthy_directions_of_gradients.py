@@ -1,4 +1,4 @@
-# guards: AD111 AD412
+# guards: AD412 AD111
 """Normalised descent: clipping leaves the direction of a gradient, and the rate says how far to go."""
 
 import torch

@@ -1,4 +1,4 @@
-# guards: AD111 AD412
+# guards: AD412 AD111
 """Losses that are sums have gradients a thousand times as large as the limit; the rate is made for what is left, and
 falls to nothing at the end."""
 

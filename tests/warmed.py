@@ -1,8 +1,9 @@
-"""A small training under the doctor, for a server whose processes then need not do for the first time what all of them
-do: look up torch's functions and schemas, read signatures, take code apart."""
+"""A small training under the doctor, done once by the server that processes are forked from: what all of them would do
+for the first time, such as to look up torch's functions, read signatures and take code apart, is done."""
 
 from __future__ import annotations
 
+import gc
 import random
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import autograd_doctor
+import tests.harness
 
 
 class _Reader(nn.Module):
@@ -41,7 +43,7 @@ class _Doubled(torch.autograd.Function):
         return gradient * 2
 
 
-def warm_up() -> None:
+def _train() -> None:
     """Train, and leave random numbers as they were."""
     before = torch.get_rng_state(), np.random.get_state(), random.getstate()
     with autograd_doctor.watch():
@@ -89,3 +91,9 @@ def _look_at_pictures() -> None:
         optimizer.zero_grad()
         torch.stack(terms).sum().backward()
         optimizer.step()
+
+
+_train()
+tests.harness.count_shared_modules()
+gc.collect()
+gc.freeze()

@@ -11,6 +11,7 @@ from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Source
 from autograd_doctor.report import Place
+from autograd_doctor.views.step_cycle import new_to_it
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
@@ -43,7 +44,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
 def _accumulates(case: Case, backward: Place | None) -> bool:
     """Whether a step uses several gradients of one line that are new to it."""
     uses = (use for step in case.trace.of(OptimizerStepped) for use in step.uses)
-    new = (set(use.backwards).difference(use.consumed, use.foreign) for use in uses)
+    new = map(new_to_it, uses)
     ran = ([case.trace.backwards[each].location for each in some if each in case.trace.backwards] for some in new)
     return any(sum(case.is_at(location, backward) for location in some) > 1 for some in ran)
 

@@ -262,12 +262,7 @@ def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bo
             output = module(*fresh(args), **fresh(kwargs))
         return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, 1)]
 
-    before = called()
-    if _difference(before, called()) > 0:
-        raise Undecided("its result differs from call to call")
-    with _changed(tokens, 1, 0):
-        after = called()
-    return bool(before) and _difference(before, after) > TOLERANCE
+    return _heeds_place(called, tokens, 1, 0)
 
 
 def heeds_end(module: nn.Module, args: Any, kwargs: Any, series: torch.Tensor, dim: int) -> bool:
@@ -278,10 +273,14 @@ def heeds_end(module: nn.Module, args: Any, kwargs: Any, series: torch.Tensor, d
             output = module(*fresh(args), **fresh(kwargs))
         return [each.clone() for each in tensors_in([output], EVERYTHING)]
 
+    return _heeds_place(called, series, dim, series.shape[dim] - 1)
+
+
+def _heeds_place(called: Callable[[], list[torch.Tensor]], series: torch.Tensor, dim: int, place: int) -> bool:
     before = called()
     if _difference(before, called()) > 0:
         raise Undecided("its result differs from call to call")
-    with _changed(series, dim, series.shape[dim] - 1):
+    with _changed(series, dim, place):
         after = called()
     return _difference(before, after) > TOLERANCE
 

@@ -39,6 +39,11 @@ def has_new(use: GradientUse) -> bool:
     return len(use.backwards) > len(use.consumed)
 
 
+def new_to_it(use: GradientUse) -> set[int]:
+    """The backwards that contributed and that no earlier step, of whichever optimizer, has followed."""
+    return set(use.backwards).difference(use.consumed, use.foreign)
+
+
 def is_empty(use: GradientUse) -> bool:
     """Whether there is no gradient at all: nothing was written since the last clearing, and only zeros are there."""
     return not use.backwards and not any(use.norms)

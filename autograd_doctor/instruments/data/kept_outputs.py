@@ -27,7 +27,7 @@ from autograd_doctor.operations import COMPARING, DIFFERENCES, MOVES, MULTIPLICA
 from autograd_doctor.reading.asked_indices import AskedIndices
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.live_values import tensor_of
-from autograd_doctor.reading.module_tree import has_parameters
+from autograd_doctor.reading.module_tree import has_parameters, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable, ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import ELEMENTWISE
@@ -226,7 +226,7 @@ class KeptOutputs(LossQuery):
         given = [each for each in with_rows if len(each) == len(batch.samples) and not each.requires_grad]
         keys = self._keys_of(given) if all(type(each) is int for each in batch.samples) else None
         if keys is None:
-            learns = began.call.grad_enabled and any(each.requires_grad for each in began.call.module.parameters())
+            learns = began.call.grad_enabled and any(each.requires_grad for _, each in parameters_in(began.call.module))
             self._stay_away([] if learns else given)
             return
         made = _Made(batch, began.module, began.where)

@@ -140,10 +140,12 @@ class Windows(Instrument):
         return self._heeds.get(call.root)
 
     def _tried(self, call: _Call, dim: int) -> bool | None:
+        if obstacle(call.root):
+            return None
         args, kwargs = copies_of(call.args), copies_of(call.kwargs)
         copied = tensors_in((args or (), kwargs or {}), EVERYTHING)
         values = next((each for each in copied if are_equal(each, call.given)), None)
-        if values is None or obstacle(call.root):
+        if values is None:
             return None
         try:
             with self._guard.looking():

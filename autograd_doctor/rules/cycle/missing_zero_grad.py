@@ -13,6 +13,7 @@ from autograd_doctor.views.step_cycle import (
     called,
     has_new,
     left_by_others,
+    new_to_it,
     ordinal,
     related,
     share,
@@ -85,7 +86,7 @@ def _when_to_clear(trace: Trace, optimizer: int | None) -> str:
 def _how_to_clear(trace: Trace, optimizer: int | None, parameters: list[int], use: GradientUse) -> str:
     call = "set the gradients to None" if optimizer is None else f"call `{trace.optimizer_name(optimizer)}.zero_grad()`"
     clearings = trace.of(GradientsCleared)
-    several = len(set(use.backwards).difference(use.consumed, use.foreign)) > 1
+    several = len(new_to_it(use)) > 1
     before = "before the first `backward()` of a step" if several else "before `backward()`"
     if any(set(clearing.parameters) & set(parameters) for clearing in clearings):
         return f"{call} in every iteration: what clears these gradients now does not run between every two steps"

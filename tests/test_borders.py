@@ -105,15 +105,19 @@ MAY_IMPORT = {
     "wording": {"events"},
     "operations": set(),
     "tape": {"findings", "operations"},
+    "summands": {"operations", "tape"},
     "taping": {"events", "findings", "tape"},
     "trace": {"events", "findings", "tape", "taping"},
     "surrogate_pairs": set(),
     "recording": {"events", "surrogate_pairs", "system", "trace", "wording"},
     "members": {"events", "plan", "recording", "trace"},
     # In the child, which is the only side that knows torch.
-    "reading": {"clock", "events", "findings", "lent", "operations", "system", "tape"},
+    "reading": {"clock", "events", "findings", "lent", "operations", "summands", "system", "tape"},
     "signals": {"clock", "reading", "system"},
-    "instruments": {*("clock", "events", "findings", "operations", "reading", "signals", "tape", "taping"), "wording"},
+    "instruments": {
+        *("clock", "events", "findings", "operations", "reading", "signals"),
+        *("summands", "tape", "taping", "wording"),
+    },
     "runner": {
         *(
             "calling",
@@ -135,7 +139,7 @@ MAY_IMPORT = {
     "run_course": set(),
     "profiling": {"events"},
     "profile_changes": {"profiling"},
-    "views": {"events", "findings", "operations", "profiling", "run_course", "tape", "trace", "wording"},
+    "views": {"events", "findings", "operations", "profiling", "run_course", "summands", "tape", "trace", "wording"},
     "rules": {"events", "findings", "operations", "profiling", "tape", "trace", "views", "wording"},
     "report": {"findings", "profiling", "run_course", "surrogate_pairs"},
     "reports": {"findings", "report", "wording"},

@@ -7,10 +7,12 @@ and Welling, Auto-Encoding Variational Bayes, 2014, appendix B).
 from __future__ import annotations
 
 from autograd_doctor.operations import SCALING
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Value
 
 _CURVES = {"exp": "exp", "expm1": "exp", "log": "log"}
 _SCALES = SCALING | {"neg"}
+_LINEAR = _SCALES | {"add", "sub"}
 _MOST_PARTS = 64
 
 
@@ -28,14 +30,9 @@ def sign_of_divergence(value: Value) -> int:
         (part, sign), seen = pending.pop(), seen + 1
         op = part.by if part.learns else None
         curve = _curve(op) if op is not None else None
-        if op is not None and op.name in ("add", "sub"):
-            pending += [
-                (each, -sign if op.name == "sub" and place else sign)
-                for place, each in enumerate(op.operands)
-                if each in op.values
-            ]
-        elif op is not None and op.name in _SCALES and len(op.values) == 1:
-            pending.append((op.values[0], sign * _sign_of_scale(op)))
+        inner = summands(op) if op is not None and op.name in _LINEAR else None
+        if inner is not None and all(each.sign for each in inner):
+            pending += [(each.value, sign * each.sign) for each in inner]
         else:
             parts["itself"].add(_unscaled(part))
             if op is not None and curve is not None:
@@ -46,10 +43,6 @@ def sign_of_divergence(value: Value) -> int:
     if not (by_logarithm | by_variance) or not parts["square"]:
         return 0
     return squares.pop() if len(squares) == 1 else 1
-
-
-def _sign_of_scale(op: Op) -> int:
-    return -1 if op.name == "neg" or any(number < 0 for number in op.numbers) else 1
 
 
 def _curve(op: Op) -> str | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Value
 
 _SAME = frozenset(
     {"alias", "bfloat16", "clone", "contiguous", "copy", "cpu", "data", "detach", "double", "float", "half", "to"}
 )
 """What leaves all values where they are: of `copy_`, those that are copied."""
+_OPERANDS = {"add": 2, "div": 1, "lerp": 2, "mul": 1, "neg": 1, "sub": 2}
+"""Of whole values, which are not shifted by numbers."""
 _MOST_PARTS = 32
 
 
@@ -40,27 +43,9 @@ def value_before(op: Op) -> Value:
 
 def _parts(op: Op) -> list[tuple[Value, float]] | None:
     """The operands of a sum, a difference, a multiple or a copy, with their weights."""
-    values, numbers = op.values, op.numbers
-    if op.name in _SAME and values:
-        return [(values[-1] if op.name == "copy" else values[0], 1.0)]
-    if len(values) == 2 and op.name in ("add", "sub", "lerp"):
-        return _of_two(op, values, numbers)
-    if len(values) == len(numbers) == 1 and op.operands[0] is values[0]:
-        factors = {"mul": numbers[0], "div": 1 / numbers[0] if numbers[0] else None}
-        factor = factors.get(op.name)
-        return None if factor is None else [(values[0], factor)]
-    if len(values) == len(numbers) == 1 and op.name == "mul":
-        return [(values[0], numbers[0])]
-    return [(values[0], -1.0)] if op.name == "neg" and values else None
-
-
-def _of_two(op: Op, values: list[Value], numbers: list[float]) -> list[tuple[Value, float]] | None:
-    if values[0].shape != values[1].shape:
-        return None
-    if op.name == "lerp":
-        weight = numbers[0] if numbers else op.options.get("weight")
-        return [(values[0], 1.0 - weight), (values[1], weight)] if isinstance(weight, int | float) else None
-    alpha = numbers[0] if numbers else op.options.get("alpha", 1)
-    if not isinstance(alpha, int | float):
-        return None
-    return [(values[0], 1.0), (values[1], alpha if op.name == "add" else -alpha)]
+    if op.name in _SAME and op.values:
+        return [(op.values[-1 if op.name == "copy" else 0], 1.0)]
+    is_linear = len(op.values) == _OPERANDS.get(op.name)
+    parts = [part for part in (summands(op) if is_linear else None) or () if part.value.shape == op.output.shape]
+    weights = [(part.value, part.factor) for part in parts if part.factor is not None]
+    return weights if weights and len(weights) == len(op.values) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.operations import PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Tape, Value
 
 _GROWING = frozenset(
@@ -48,11 +48,7 @@ def _bounds(op: Op, sign: int) -> bool:
 
 
 def _terms(op: Op) -> list[tuple[Value, int]]:
-    """What a result is the sum or a multiple of, each with the sign of its weight."""
-    if op.name in SUMS:
-        signs = [-1 if op.name == "sub" and place else 1 for place in range(len(op.operands))]
-        return [(value, sign) for value, sign in zip(op.operands, signs, strict=True) if value in op.live]
-    if op.name in REARRANGEMENTS | _GROWING:
-        return [(value, -1 if op.name == "neg" else 1) for value in op.live[:1]]
-    signs = [(each > 0) - (each < 0) for each in op.numbers] + [value.sign for value in op.plain]
-    return [(op.live[0], signs[0])] if op.name in PRODUCTS and len(op.live) == len(signs) == 1 else []
+    """What a result is the sum or a multiple of, or grows with, each with the sign of its weight."""
+    if op.name in _GROWING:
+        return [(value, 1) for value in op.live[:1]]
+    return [(part.value, part.sign) for part in summands(op) or () if part.value.learns]

@@ -25,12 +25,13 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import BY_DIFFERENCE, DROPOUTS, JOINS, MOVES, NEGATIONS, NORMS, REARRANGEMENTS
+from autograd_doctor.operations import BY_DIFFERENCE, DROPOUTS, MOVES, NEGATIONS, NORMS, REARRANGEMENTS
 from autograd_doctor.reading.live_values import LiveOp, tensor_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import GRAD, Op, Value, behind, source_of
 
 _PRODUCTS = frozenset({"einsum", "linalg_vecdot", "mul"})
@@ -195,33 +196,14 @@ def comparisons(roots: Iterable[Value]) -> list[Compared] | None:
 
 
 def _parts(value: Value, sign: int) -> list[tuple[Value, int]] | None:
-    """What a value is a sum of, and which way each of it counts; None where it is no such sum."""
-    op = value.by
-    if op is None:
-        return None
-    if op.name in NEGATIONS:
-        return [(op.values[0], -sign)]
-    if op.name == "sub":
-        signs = (sign, -sign)
-        return [(each, way) for each, way in zip(op.operands, signs, strict=False) if isinstance(each, Value)]
-    if op.name == "add":
-        return [(each, sign) for each in op.values]
-    if op.name in _KEEPS | JOINS:
-        return [(each, sign) for each in op.live]
-    if op.name in {"mul", "div"} and len(op.live) == 1 and (op.name == "mul" or op.values[0].learns):
-        return _weighed(op, sign)
-    return None
+    """What a value is a sum of, and which way each of it counts; None where it is no such sum, or that is not known.
 
-
-def _weighed(op: Op, sign: int) -> list[tuple[Value, int]] | None:
-    """What is weighed with 0 throughout is no part of it."""
-    spans = [each.span for each in op.plain]
-    if any(span == (0.0, 0.0) for span in spans):
-        return []
-    if any(span is None or span[0] < 0 for span in spans):
+    What is weighed with 0 throughout is no part of it.
+    """
+    parts = summands(value.by) if value.by is not None else None
+    if parts is None or not all(part.sign for part in parts if part.factor != 0):
         return None
-    negative = sum(number < 0 for number in op.numbers) % 2
-    return [(op.live[0], -sign if negative else sign)]
+    return [(part.value, sign * part.sign) for part in parts if part.factor != 0]
 
 
 def _compared(value: Value, sign: int) -> Compared | None:

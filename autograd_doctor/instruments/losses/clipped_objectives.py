@@ -18,16 +18,16 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import JOINS, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import REARRANGEMENTS
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.signs import sign_of
 from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Value, source_of
 
 _CHOICES = {"min": 1, "minimum": 1, "fmin": 1, "max": -1, "maximum": -1, "fmax": -1}
 """Choices of one of two, each with the sign with which no loss should have it."""
-_KEEPS = REARRANGEMENTS | SUMS | JOINS
 _MOST_TOLD = 16
 
 
@@ -76,20 +76,7 @@ def _terms(root: Value) -> Iterator[tuple[Op, int]]:
         met.add((value, sign))
         if op.name in _CHOICES and len(op.live) == 2:
             yield op, sign
-        pending += [(each, sign * turn) for each, turn in _parts(op)]
-
-
-def _parts(op: Op) -> Iterator[tuple[Value, int]]:
-    """What an operation only sums up, moves or scales, and how it turns the sign."""
-    first = op.operands[:1]
-    if op.name in PRODUCTS:
-        signs = [(each > 0) - (each < 0) for each in op.numbers] + [value.sign for value in op.plain]
-        if len(op.live) == len(signs) == 1 and (op.name != "div" or first == (op.live[0],)):
-            yield op.live[0], signs[0]
-    elif op.name == "sub":
-        yield from ((each, 1 if first == (each,) else -1) for each in op.live)
-    elif op.name in _KEEPS:
-        yield from ((each, -1 if op.name == "neg" else 1) for each in op.live)
+        pending += [(part.value, sign * part.sign) for part in summands(op) or () if part.value.learns]
 
 
 def _is_clipped(choice: Op) -> bool:

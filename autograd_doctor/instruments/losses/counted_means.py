@@ -24,6 +24,7 @@ from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.loaders import BatchAsked
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Value, source_of
 
 _SAME_VALUES = MOVES - {"__getitem__", "gather", "index_select", "masked_select", "take_along_dim"}
@@ -124,17 +125,10 @@ class CountedMeans(LossQuery):
         op, counted = value.by, self._means.get(value)
         if counted is not None:
             yield counted, factor
-        elif op is None:
-            return
-        elif op.name == "add":
-            for term in op.live:
-                yield from self._terms(term, factor)
-        elif op.name in ("mul", "div") and len(op.live) == 1 and (op.name == "mul" or op.operands[0] is op.live[0]):
-            number = _number(next((each for each in op.operands if each is not op.live[0]), None))
-            if number:
-                yield from self._terms(op.live[0], factor / number if op.name == "div" else factor * number)
-        elif op.name in _SAME_VALUES and op.live:
-            yield from self._terms(op.live[0], factor)
+        elif op is not None:
+            for part in summands(op) or ():
+                if part.value.learns and part.factor:
+                    yield from self._terms(part.value, factor * part.factor)
 
 
 def _number(side: object) -> float | None:

@@ -21,13 +21,14 @@ from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import JOINS, NEVER_NEGATIVE, NORMS, REARRANGEMENTS, SCALING
+from autograd_doctor.operations import NEVER_NEGATIVE, NORMS, SCALING
 from autograd_doctor.reading.divergences import sign_of_divergence
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Value
 
 _SIZES = NORMS | {"abs"}
@@ -205,28 +206,8 @@ def _sign(value: Value, op: Op) -> int:
 
 def _parts(op: Op) -> Iterator[tuple[Value, float]]:
     """What a result is the sum or a multiple of, each with its factor. Nothing where a number is added."""
-    if op.name in ("add", "sub"):
-        if not any(op.numbers) and not any(value.count == 1 for value in op.plain):
-            flips = op.name == "sub"
-            places = [place for place, each in enumerate(op.operands) if each in op.live]
-            yield from ((op.operands[place], -1.0 if flips and place else 1.0) for place in places)
-    elif op.name in JOINS:
-        yield from ((value, 1.0) for value in op.live)
-    elif op.name in REARRANGEMENTS | {"neg"}:
-        yield from ((value, -1.0 if op.name == "neg" else 1.0) for value in op.live[:1])
-    elif op.name in SCALING and len(op.live) == 1:
-        factor = _factor(op)
-        if factor is not None:
-            yield op.live[0], factor
-
-
-def _factor(op: Op) -> float | None:
-    numbers = [*map(float, op.numbers), *(number for value in op.plain if (number := _number(value)) is not None)]
-    if len(numbers) != 1 or (op.name == "div" and (op.operands[0] is not op.live[0] or not numbers[0])):
-        return None
-    return 1 / numbers[0] if op.name == "div" else numbers[0]
-
-
-def _number(value: Value) -> float | None:
-    low, high = (value.span or (0.0, 1.0)) if value.count == 1 else (0.0, 1.0)
-    return low if low == high else None
+    if op.name in ("add", "sub") and (any(op.numbers) or any(value.count == 1 for value in op.plain)):
+        return
+    for part in summands(op) or ():
+        if part.value.learns and part.factor is not None:
+            yield part.value, part.factor

@@ -16,15 +16,14 @@ from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.operations import CLASSES, DISTANCES
+from autograd_doctor.reading.call_copies import copied_call
 from autograd_doctor.reading.later import heeds_end
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import are_equal, is_remote, readable
-from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -140,16 +139,10 @@ class Windows(Instrument):
         return self._heeds.get(call.root)
 
     def _tried(self, call: _Call, dim: int) -> bool | None:
-        if obstacle(call.root):
-            return None
-        args, kwargs = copies_of(call.args), copies_of(call.kwargs)
-        copied = tensors_in((args or (), kwargs or {}), EVERYTHING)
-        values = next((each for each in copied if are_equal(each, call.given)), None)
-        if values is None:
-            return None
         try:
             with self._guard.looking():
-                return heeds_end(copy_of(call.root), args, kwargs, values, dim)
+                copied, values = copied_call(call.root, call.args, call.kwargs, call.given)
+                return heeds_end(*copied, values, dim)
         except Undecided:
             return None
         except Exception as error:

@@ -20,6 +20,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import CLASSES, GATHERS
+from autograd_doctor.reading.call_copies import copied_call
 from autograd_doctor.reading.first_rows import first_row, order_of
 from autograd_doctor.reading.later import (
     Ahead,
@@ -34,7 +35,6 @@ from autograd_doctor.reading.later import (
     shift_of,
 )
 from autograd_doctor.reading.loss_arguments import operands_of, picked_classes
-from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import has_parameters, modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
@@ -46,6 +46,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
+_Verdict = Literal["blind", "copies", "sees itself"]
 _MOST_MODULES = 4
 _MOST_SECONDS = 0.2
 """Of one call, under our eyes; a trial makes up to six."""
@@ -203,35 +204,26 @@ class NextTokens(Instrument):
         return is_slow
 
     def _judge(self, call: _Call, wanted: torch.Tensor) -> None:
-        reason = obstacle(call.module) or (
-            f"one call takes {call.seconds:.1f} s" if call.seconds > _MOST_SECONDS else ""
-        )
-        found: Ahead | None = None
-        copies = sees = False
-        args, kwargs = (None, None) if reason else (copies_of(call.args), copies_of(call.kwargs))
-        copied = [] if reason else tensors_in((args or (), kwargs or {}), EVERYTHING)
-        tokens = next(iter(_like(copied, wanted)), None)
-        if not reason and tokens is None:
-            reason = "its inputs are too large, not plain tensors, or were changed"
-        if not reason and tokens is not None:
-            try:
-                with self._guard.looking():
-                    copied_module = copy_of(call.module)
-                    if call.ahead is None and call.masks:
-                        sees = sees_itself(copied_module, args, kwargs, tokens)
-                    elif call.ahead is None:
-                        copies = reads_on(copied_module, args, kwargs, tokens)
-                    elif not any(heeds(copied_module, args, kwargs, each) for each in _like(copied, call.answer)):
-                        found = looks_ahead(copied_module, args, kwargs, tokens, call.ahead[1])
-            except Undecided as undecided:
-                reason = str(undecided)
-            except Exception as error:
-                reason = failure_of_copy(error)
-        self.emit(self._event(call, reason, found, "copies" if copies else "sees itself" if sees else "blind"))
+        verdict: _Verdict = "blind"
+        reason, found = "", None
+        try:
+            if call.seconds > _MOST_SECONDS:
+                raise Undecided(f"one call takes {call.seconds:.1f} s")
+            with self._guard.looking():
+                copied, tokens = copied_call(call.module, call.args, call.kwargs, wanted)
+                if call.ahead is None and call.masks:
+                    verdict = "sees itself" if sees_itself(*copied, tokens) else verdict
+                elif call.ahead is None:
+                    verdict = "copies" if reads_on(*copied, tokens) else verdict
+                elif not any(heeds(*copied, each) for each in copied.like(call.answer)):
+                    found = looks_ahead(*copied, tokens, call.ahead[1])
+        except Undecided as undecided:
+            reason = str(undecided)
+        except Exception as error:
+            reason = failure_of_copy(error)
+        self.emit(self._event(call, reason, found, verdict))
 
-    def _event(
-        self, call: _Call, reason: str, found: Ahead | None, verdict: Literal["blind", "copies", "sees itself"]
-    ) -> LookAheadJudged:
+    def _event(self, call: _Call, reason: str, found: Ahead | None, verdict: _Verdict) -> LookAheadJudged:
         where = locate(call.place)
         if found is None:
             return LookAheadJudged(
@@ -273,12 +265,6 @@ def _shift_of(tokens: torch.Tensor, target: torch.Tensor, rows: torch.Tensor, ma
     if shift is None or first is None or first >= shift.ahead:
         return None
     return shift._replace(ahead=shift.ahead - first)
-
-
-def _like(given: list[torch.Tensor], wanted: torch.Tensor | None) -> list[torch.Tensor]:
-    if wanted is None:
-        return []
-    return [each for each in given if each.shape == wanted.shape and torch.equal(at_home(each), wanted)]
 
 
 def _only_one_ahead(shifts: list[tuple[torch.Tensor, Shift]]) -> tuple[torch.Tensor, int] | None:

@@ -21,15 +21,14 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.operations import DISTANCES
+from autograd_doctor.reading.call_copies import copied_call
 from autograd_doctor.reading.later import follows, is_series, reads_backwards, shares_ahead
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.tensor_facts import are_equal, read_together
-from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -124,16 +123,12 @@ class NextValues(Instrument):
                 self._judge(call)
 
     def _judge(self, call: _Call) -> None:
-        if obstacle(call.module) or call.seconds > _MOST_SECONDS:
-            return
-        args, kwargs = copies_of(call.args), copies_of(call.kwargs)
-        copied = tensors_in((args or (), kwargs or {}), EVERYTHING)
-        values = next((each for each in copied if are_equal(each, call.values)), None)
-        if values is None:
+        if call.seconds > _MOST_SECONDS:
             return
         try:
             with self._guard.looking():
-                change = reads_backwards(copy_of(call.module), args, kwargs, values)
+                copied, values = copied_call(call.module, call.args, call.kwargs, call.values)
+                change = reads_backwards(*copied, values)
         except Undecided:
             return
         except Exception as error:

@@ -140,7 +140,7 @@ MAY_IMPORT = {
     "profiling": {"events"},
     "profile_changes": {"profiling"},
     "views": {"events", "findings", "operations", "profiling", "run_course", "summands", "tape", "trace", "wording"},
-    "rules": {"events", "findings", "operations", "profiling", "tape", "trace", "views", "wording"},
+    "rules": {"events", "findings", "operations", "profiling", "summands", "tape", "trace", "views", "wording"},
     "report": {"findings", "profiling", "run_course", "surrogate_pairs"},
     "reports": {"findings", "report", "wording"},
     "judging": {

@@ -34,6 +34,9 @@ SHAPE_ONLY = frozenset({
 })  # fmt: skip
 """Operations that take the shape of a tensor and none of its values."""
 
+LIKE_ANOTHER = frozenset({"expand_as", "reshape_as", "to", "type_as", "view_as"})
+"""Operations that take of a second tensor its shape, its dtype or its device, and none of its values."""
+
 ONE_BY_ONE = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "meshgrid"})
 """Operations each output of which is one of the inputs, in another shape."""
 
@@ -96,6 +99,7 @@ class Traits(NamedTuple):
 
     changes_input: bool
     shape_only: bool
+    like_another: bool
     one_by_one: bool
     is_alias: bool
 
@@ -103,7 +107,13 @@ class Traits(NamedTuple):
 @cache
 def traits(name: str) -> Traits:
     """All in one look-up, which is made for each operation of the program."""
-    return Traits(changes_input(name), name in SHAPE_ONLY, name in ONE_BY_ONE, name in ("data", "detach"))
+    return Traits(
+        changes_input(name),
+        name in SHAPE_ONLY,
+        name in LIKE_ANOTHER,
+        name in ONE_BY_ONE,
+        name in ("data", "detach"),
+    )
 
 
 def writes(name: str) -> bool:

@@ -113,6 +113,13 @@ def test_what_takes_only_a_shape_takes_no_values():
         assert flows(run, run.operated("zeros_like", torch.zeros(3), a)) == ([], [])
 
 
+def test_what_takes_its_shape_or_dtype_of_another_takes_no_values_of_it():
+    a, b = weight(), weight()
+    with inventing(Lineage) as run:
+        assert flows(run, run.operated("view_as", (a * 1).view_as(b), a, b)) == ([0], [0])
+        assert flows(run, run.operated("to", torch.ones(3, dtype=torch.int64).to(b), torch.ones(3), b)) == ([], [])
+
+
 def test_nothing_inside_a_backward_is_recorded():
     a = weight()
     with inventing(Lineage) as run:

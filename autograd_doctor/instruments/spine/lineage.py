@@ -177,7 +177,7 @@ class Lineage(Instrument):
         """Record how each output was made."""
         name, place, tensors, known = operation.name, operation.place, self._tensors, traits(operation.name)
         values = (*operation.args, *operation.kwargs.values()) if operation.kwargs else operation.args
-        inputs = [] if known.shape_only else operation.inputs
+        inputs = [] if known.shape_only else operation.inputs[:1] if known.like_another else operation.inputs
         changes = known.changes_input or operation.kwargs.get("out") is not None
         for position, output in enumerate(outputs):
             sources = inputs[position : position + 1] if known.one_by_one else inputs

@@ -19,7 +19,7 @@ from autograd_doctor.instruments.spine.within_step import WithinStep
 from autograd_doctor.operations import ARITHMETIC, LOOK_UPS, PRODUCTS, SCALING, SIGNED
 from autograd_doctor.reading.live_values import LiveOp, LiveValue, live_value, look_at, tensor_of
 from autograd_doctor.reading.numbers import ValueTable
-from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.operation_kinds import LIKE_ANOTHER, Kind
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.spelling import spelt, with_options
@@ -110,7 +110,8 @@ class Tape(WithinStep):
             return
         name, _, in_place = spelt(operation.name)
         given, options = with_options(operation.name, operation.args, operation.kwargs)
-        op = self._op(name, operation.name, operation.place, self._operands(given), options, in_place=in_place)
+        operands = self._operands(given[:1] if name in LIKE_ANOTHER else given)
+        op = self._op(name, operation.name, operation.place, operands, options, in_place=in_place)
         written = operation.args[:1] if name == "__setitem__" else (operation.result,)
         self._record(op, tensors_in(written))
 

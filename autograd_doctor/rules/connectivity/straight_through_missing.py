@@ -1,15 +1,20 @@
-"""AD226 straight-through-missing: what an encoder is to learn from a decoder ends at a choice between them."""
+"""AD226 straight-through-missing: what an encoder is to learn from a decoder ends at a choice between them.
+
+Or the estimator is there, and cancels: in ``z + (q - z)`` the gradient of z is taken off again.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from autograd_doctor.events.tapes import TapeSealed
-from autograd_doctor.findings import Finding, Location
-from autograd_doctor.operations import MOVES, REGRESSION, SUMS
+from autograd_doctor.findings import Finding, Location, Severity
+from autograd_doctor.operations import ADDING, ARITHMETIC, MOVES, REGRESSION, SUMS
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.tape import Labels, Op, Tape, Value, labels_behind, numbers_in
+from autograd_doctor.summands import summands
+from autograd_doctor.tape import Labels, Op, Tape, Value, behind, labels_behind, numbers_in
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.tapes import Seen, seen_in_steps
 
@@ -18,6 +23,9 @@ _MARKS = frozenset({"one_hot", "scatter"})
 """Operations that write a choice down as zeros and ones."""
 _LOOK_UPS = frozenset({"__getitem__", "embedding", "index_select", "linear", "matmul", "mm"})
 _COMPARES = REGRESSION | {"sub"}
+_STEPS = frozenset({"ceil", "floor", "round", "sgn", "sign", "trunc"})
+"""Operations whose derivative is zero."""
+_MOST_PARTS = 16
 _KEEPS = MOVES | {"abs", "div", "mean", "mul", "neg", "pow", "square", "sum"}
 
 
@@ -40,17 +48,32 @@ _Label = Literal["chosen"] | Op | _Loss
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for seen in seen_in_steps(trace, _chosen, tunables["steps"]):
-        yield _finding(trace, seen)
+        yield _finding(
+            trace,
+            seen,
+            f"the values of {trace.parameter_names(seen.found)} choose what is looked up here, and it has no gradient "
+            "to them: of all terms of the loss, only their distance to it trains these parameters",
+            "copy the gradient past the choice before the values go on: `quantised = encoded + (quantised - "
+            "encoded).detach()`",
+        )
+    for seen in seen_in_steps(trace, _taken_off, tunables["steps"]):
+        yield _finding(
+            trace,
+            seen,
+            "what is added here is taken off again, with a gradient: the two cancel, and what was chosen or rounded "
+            f"passes none to {trace.parameter_names(seen.found)}",
+            "detach the difference: `encoded + (quantised - encoded).detach()`",
+            severity="error",
+        )
 
 
-def _finding(trace: Trace, seen: Seen[list[int]]) -> Finding:
+def _finding(trace: Trace, seen: Seen[list[int]], said: str, change: str, severity: Severity | None = None) -> Finding:
     return RULE.finding(
-        f"the values of {trace.parameter_names(seen.found)} choose what is looked up here, and it has no gradient to "
-        "them: of all terms of the loss, only their distance to it trains these parameters",
+        said,
         subject=trace.parameter_name(seen.found[0]),
         location=seen.location,
-        help="copy the gradient past the choice before the values go on: `quantised = encoded + (quantised - "
-        "encoded).detach()`",
+        help=change,
+        severity=severity,
         evidence={
             "parameters": [trace.parameter_name(parameter) for parameter in seen.found[:20]],
             "number_of_parameters": len(seen.found),
@@ -69,6 +92,50 @@ def _chosen(tape: Tape) -> Iterator[tuple[Location | None, list[int]]]:
         alone = loss.pulled & loss.values & ~loss.connected
         if alone and loss.connected:
             yield loss.target.location, numbers_in(alone)
+
+
+def _taken_off(tape: Tape) -> Iterator[tuple[Location | None, list[int]]]:
+    """Where values are added and taken off again beside what was made of them without a gradient: their parameters."""
+    for op in tape.named(*ADDING):
+        total: Counter[Value] = Counter()
+        for value, sign in _added_up(op) if op.output.learns and op.output.count > 1 else ():
+            total[value] += sign
+        left = [value for value, sign in total.items() if sign]
+        cancelled = [value for value, sign in total.items() if value.learns and not sign]
+        is_sum = all(total[value] > 0 for value in left)  # a difference of two estimates lacks the gradient of neither
+        if len(cancelled) == 1 and is_sum and any(_unheard(value, cancelled[0]) for value in left):
+            yield op.location, numbers_in(cancelled[0].connected)
+
+
+def _added_up(op: Op) -> Iterator[tuple[Value, int]]:
+    """What sums and differences of values of one shape are made of, each with its sign."""
+    pending = [(op.output, 1)]
+    for _ in range(_MOST_PARTS):
+        if not pending:
+            return
+        value, sign = pending.pop()
+        made = value.by
+        parts = summands(made) if made is not None and made.name in ADDING else None
+        if parts is None or not all(part.factor in (1, -1) and part.value.shape == value.shape for part in parts):
+            yield value, sign
+        else:
+            pending += [(part.value, sign * part.sign) for part in parts]
+
+
+def _unheard(value: Value, of: Value) -> bool:
+    """Whether a value was chosen by another one, or is one that was rounded, so that no gradient leads there."""
+    if of.connected & value.values & ~value.connected:
+        return True
+    return any(op.name in _STEPS and of in _before(op) for op in behind([value]))
+
+
+def _before(op: Op) -> list[Value]:
+    """The operand of a step, and what it was before it was scaled or moved."""
+    value, found = op.values[0], [op.values[0]]
+    while value.by is not None and value.by.name in ARITHMETIC | MOVES and len(value.by.live) == 1:
+        value = value.by.live[0]
+        found.append(value)
+    return found
 
 
 def _label(op: Op, known: Labels[_Label]) -> _Label | None:
@@ -148,6 +215,25 @@ def bad() -> None:
         optimizer.step()
 
 
+def bad_not_detached() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)), nn.Linear(4, 8)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+    for _ in range(8):
+        x = torch.randn(32, 8)
+        soft = encoder(x).softmax(dim=1)
+        hard = nn.functional.one_hot(soft.argmax(dim=1), 4).float()
+        chosen = hard - soft + soft  # <- AD226
+        entropy = -(soft * soft.log()).sum(dim=1).mean()
+        loss = nn.functional.mse_loss(decoder(chosen), x) - 0.01 * entropy
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -195,18 +281,20 @@ RULE = Rule(
     title="a discrete choice blocks the gradient to the parameters that made it",
     observes="Values that were looked up by a choice made from parameters' values, as the entry of a codebook that is "
     "nearest to what an encoder returned; and which terms of the loss teach these parameters: only those that compare "
-    "the two, though other terms depend on them.",
+    "the two, though other terms depend on them. And values that are added and taken off again, both with a gradient, "
+    "beside what was chosen by them or rounded (an error).",
     why="A choice has no gradient. The encoder learns to come near the codebook, which is easiest where all samples "
     "have the same code, and learns nothing of what the decoder needs.",
     fix="Use the straight-through estimator: in the forward pass the values that were looked up, in the backward pass "
-    "the identity.",
+    "the identity: `encoded + (quantised - encoded).detach()`.",
     fine="Quantised values with a straight-through estimator, values that are decoded both before and after the "
     "choice, and clusters that are compared with what is learned otherwise.",
     needs=(TapeSealed,),
     examine=examine,
-    bad=(bad,),
+    bad=(bad, bad_not_detached),
     good=(good, good_decoded_twice),
     tunables={"steps": Tunable(2, "fewest steps with such a choice", MORE_THAN_ONCE)},
     about="loss",
-    references=("https://arxiv.org/abs/1711.00937",),
+    folds=("AD410",),
+    references=("https://arxiv.org/abs/1711.00937", "https://arxiv.org/abs/1308.3432"),
 )

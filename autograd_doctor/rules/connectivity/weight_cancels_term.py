@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.operations import REARRANGEMENTS, TOTALS
+from autograd_doctor.operations import REARRANGEMENTS
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.summands import summands
-from autograd_doctor.tape import Op, Tape, Value, behind, numbers_in
+from autograd_doctor.tape import Op, Tape, Value, numbers_in
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.tapes import Seen, seen_in_steps
 
-_TINY = 1e-3
-"""What keeps a divisor from zero, and leaves it what it is."""
+_TINY = 1e-6
+"""What keeps a divisor from zero, and leaves it what it is: a scale of the values is larger."""
 _KEEPS_FROM_ZERO = frozenset({"add", "clamp", "clamp_min"})
 _MOST_FACTORS = 32
 
@@ -30,14 +30,10 @@ class _Factor(NamedTuple):
 
 
 class _Cancelled(NamedTuple):
-    """term: what is divided by itself or, by_size, a mean that is divided by that of its absolute values.
-
-    alone: it is nowhere else in the loss.
-    """
+    """term: what is divided by itself. lost: the parameters, as bits, that reach the loss in no other way."""
 
     term: Value
-    by_size: bool
-    alone: bool
+    lost: int
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -46,27 +42,22 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _finding(trace: Trace, seen: Seen[_Cancelled]) -> Finding:
-    parameters = numbers_in(seen.found.term.connected)
-    op = seen.found.term.by
+    term, lost = seen.found
+    parameters = numbers_in(lost or term.connected)
+    op = term.by
     made = f"what `{op.called}` makes at line {op.location.line}" if op and op.location else "a term of the loss"
-    said = (
-        f"{made} is divided here by the mean of its own absolute values, with a gradient: however large the values "
-        "become, the term does not grow, and where all of them have one sign, it is constant"
-        if seen.found.by_size
-        else f"{made} is divided here by itself, with a gradient, and cancels: as a term of the loss it teaches "
-        f"{trace.parameter_names(parameters)} nothing"
-    )
+    names = trace.parameter_names(parameters)
+    teacher = "the loss" if lost else "as a term of the loss it"
     return RULE.finding(
-        said,
+        f"{made} is divided here by itself, with a gradient, and cancels: {teacher} teaches {names} nothing",
         subject=trace.parameter_name(parameters[0]) if parameters else "loss",
         location=seen.location,
         help="take the weight for a number: `.detach()` what the term is multiplied by",
-        severity="error" if seen.found.alone and not seen.found.by_size else None,
-        confidence="medium" if seen.found.by_size else "high",
+        severity="error" if lost else None,
         evidence={
             "term": op.called if op else "",
             "parameters": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "nowhere_else_in_the_loss": seen.found.alone,
+            "taught_by_other_terms": not lost,
         },
         step_first=seen.step + 1,
         step_count=seen.steps,
@@ -75,8 +66,8 @@ def _finding(trace: Trace, seen: Seen[_Cancelled]) -> Finding:
 
 
 def _all_cancelled(tape: Tape) -> Iterator[tuple[Location | None, _Cancelled]]:
-    """Where terms of the losses are divided by themselves."""
-    live = set(behind(tape.roots))
+    """Where a term of the losses is divided by itself, so that only a constant is left, or nothing of what it alone is
+    made of."""
     pending, met = [*tape.roots], set[Value]()
     while pending:
         value = pending.pop()
@@ -85,13 +76,37 @@ def _all_cancelled(tape: Tape) -> Iterator[tuple[Location | None, _Cancelled]]:
         met.add(value)
         chain: set[Op] = set()
         factors = list(_factors(value, chain))
-        if len(factors) == 1:
-            pending += [part.value for part in (summands(factors[0].value.by) if factors[0].value.by else None) or ()]
+        if [each.value for each in factors] == [value]:
+            pending += [part.value for part in summands(value.by) or ()]
             continue
         pending += [factor.value for factor in factors]
-        for term, divided, by_size in _cancelling(factors):
-            others = live.intersection(term.uses) - chain
-            yield divided.location, _Cancelled(term, by_size, alone=not others)
+        powers = _powers(factors)
+        for term, divided in {each.value: each.divided for each in factors if each.divided is not None}.items():
+            lost = term.connected & ~_reached(tape, term, chain) if powers[term] == 0 else 0
+            if powers[term] == 0 and (lost or not any(powers.values())):
+                yield divided.location, _Cancelled(term, lost)
+
+
+def _powers(factors: Iterable[_Factor]) -> Counter[Value]:
+    powers: Counter[Value] = Counter()
+    for factor in factors:
+        powers[factor.value] += factor.power
+    return powers
+
+
+def _reached(tape: Tape, term: Value, chain: set[Op]) -> int:
+    """The parameters, as bits, that losses reach without these operations of a term."""
+    reached, pending, met = 0, [*tape.roots], set[Value]()
+    while pending:
+        value = pending.pop()
+        if value in met or (not value.learns and not value.is_parameter):
+            continue
+        met.add(value)
+        if value.by is None or value.is_parameter:
+            reached |= value.connected
+        else:
+            pending += [each for each in value.by.values if not (each is term and value.by in chain)]
+    return reached
 
 
 def _factors(value: Value, chain: set[Op], power: int = 1, divided: Op | None = None) -> Iterator[_Factor]:
@@ -120,29 +135,6 @@ def _is_same(op: Op) -> bool:
     numbers = [*op.numbers, *(each for name in ("min", "max") if (each := op.options.get(name)) is not None)]
     is_tiny = all(isinstance(each, int | float) and abs(each) <= _TINY for each in numbers)
     return op.name in REARRANGEMENTS | {"abs"} or (op.name in _KEEPS_FROM_ZERO and is_tiny)
-
-
-def _cancelling(factors: Iterable[_Factor]) -> Iterator[tuple[Value, Op, bool]]:
-    """Terms that multiply as often as they divide, where they do, and whether only as large as themselves."""
-    powers: defaultdict[Value, int] = defaultdict(int)
-    divided: dict[Value, Op] = {}
-    for factor in factors:
-        powers[factor.value] += factor.power
-        if factor.divided is not None:
-            divided.setdefault(factor.value, factor.divided)
-    yield from ((value, op, False) for value, op in divided.items() if powers[value] == 0)
-    means = {mean: value for value, power in powers.items() if power == 1 and (mean := _averaged(value))}
-    for value, op in divided.items():
-        size = _averaged(value) if powers[value] == -1 else None
-        of = size.by.live[0] if size is not None and size.by is not None and size.by.name == "abs" else None
-        if of in means:
-            yield means[of], op, True
-
-
-def _averaged(value: Value) -> Value | None:
-    """What a number is the mean or the sum of."""
-    op = value.by
-    return op.live[0] if op is not None and op.name in TOTALS and op.live and value.count == 1 else None
 
 
 def bad() -> None:
@@ -176,28 +168,9 @@ def bad_numerator_detached() -> None:
         made = generator(x)
         rebuilt = (made - x[:, :2]).abs().mean()
         fooled = nn.functional.softplus(-critic(made)).mean()
-        fooled = fooled * (rebuilt.detach() / fooled.clamp(min=1e-4))  # <- AD229
+        fooled = fooled * (rebuilt.detach() / fooled.clamp(min=1e-6))  # <- AD229
         optimizer.zero_grad()
         (rebuilt + 0.1 * fooled).backward()
-        optimizer.step()
-
-
-def bad_divided_by_its_size() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    actor = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2), nn.Tanh())
-    critic = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 1)).requires_grad_(False)
-    optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
-    for _ in range(12):
-        state, action = torch.randn(64, 4), torch.rand(64, 2) - 0.5
-        chosen = actor(state)
-        q = critic(torch.cat([state, chosen], 1))
-        weight = 2.5 / q.abs().mean()  # <- AD229
-        loss = -weight * q.mean() + nn.functional.mse_loss(chosen, action)
-        optimizer.zero_grad()
-        loss.backward()
         optimizer.step()
 
 
@@ -238,20 +211,19 @@ def good_harmonic_mean() -> None:
         optimizer.step()
 
 
-def good_squared_coefficient_of_variation() -> None:
+def good_scale_that_drops_out() -> None:
     import torch
     from torch import nn
 
     torch.manual_seed(0)
-    gate, experts, head = nn.Linear(8, 4), nn.Linear(8, 32), nn.Linear(8, 1)
-    optimizer = torch.optim.Adam([p for m in (gate, experts, head) for p in m.parameters()], lr=1e-2)
+    model, raw_scale = nn.Linear(8, 1), nn.Parameter(torch.zeros(()))
+    optimizer = torch.optim.Adam([*model.parameters(), raw_scale], lr=2e-2)
     for _ in range(12):
         x = torch.randn(64, 8)
-        share = gate(x).softmax(1)
-        mixed = (experts(x).view(64, 4, 8) * share.unsqueeze(2)).sum(1)
-        load = share.sum(0)
-        balance = load.var() / load.mean().square()
-        loss = nn.functional.mse_loss(head(mixed.tanh()), x[:, :1] * x[:, 1:2]) + 0.01 * balance
+        y = x[:, :1] - x[:, 1:2] + 0.3 * torch.randn(64, 1)
+        scale = nn.functional.softplus(raw_scale)
+        size = (model(x) - y).abs().mean()
+        loss = scale * (size / scale) + 0.5 * scale + 0.5 * (size / scale).square() * scale
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -263,18 +235,19 @@ RULE = Rule(
     severity="warning",
     title="a term of the loss is divided by itself, with gradient, and teaches nothing",
     observes="Products and quotients of single numbers among the terms of a loss, in steps that are looked at closely: "
-    "one that has a gradient and is in the numerator as often as in the denominator, up to a number of at most 1e-3 "
-    "that keeps it from zero. It is an error where the loss holds it nowhere else. And a mean over the mean of the "
-    "absolute values of the same tensor.",
+    "one that has a gradient and is in the numerator as often as in the denominator, up to a number of at most 1e-6 "
+    "that keeps it from zero, so that nothing but a constant is left of the term or, an error, that parameters reach "
+    "the loss in no other way.",
     why="A weight is meant to be a number. If it is computed of the term that it weighs, its own gradient undoes that "
     "of the term: the product is constant in it.",
     fix="Detach the weight: `(first / second).detach() * second`.",
-    fine="A weight that is detached, or was computed under `no_grad()`; a loss over its own detached value; quotients "
-    "of different numbers, as of precision and recall, of a variance and a squared mean, or cosines.",
+    fine="A weight that is detached, or was computed under `no_grad()`; a loss over its own detached value; a size or "
+    "a scale that drops out of a product and whose parameters reach the loss otherwise; quotients of different "
+    "numbers, as of precision and recall, of a variance and a squared mean, or cosines.",
     needs=(TapeSealed,),
     examine=examine,
-    bad=(bad, bad_numerator_detached, bad_divided_by_its_size),
-    good=(good, good_harmonic_mean, good_squared_coefficient_of_variation),
+    bad=(bad, bad_numerator_detached),
+    good=(good, good_harmonic_mean, good_scale_that_drops_out),
     tunables={"steps": Tunable(2, "fewest steps with such a term", MORE_THAN_ONCE)},
     about="loss",
     references=("https://arxiv.org/abs/2106.06860", "https://arxiv.org/abs/2012.09841"),

@@ -37,6 +37,9 @@ SHAPE_ONLY = frozenset({
 LIKE_ANOTHER = frozenset({"expand_as", "reshape_as", "to", "type_as", "view_as"})
 """Operations that take of a second tensor its shape, its dtype or its device, and none of its values."""
 
+DRAWN_WITH_A_GRAPH = frozenset({"normal"})
+"""Operations that draw as their arguments tell, and whose backward node passes zeros on to these."""
+
 ONE_BY_ONE = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "meshgrid"})
 """Operations each output of which is one of the inputs, in another shape."""
 

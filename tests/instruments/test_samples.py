@@ -124,16 +124,26 @@ def test_a_distribution_of_independent_dimensions_goes_by_its_own_name(program: 
     assert event.kind == "Normal"
 
 
-def test_nothing_is_listened_to_before_a_sample_was_drawn_and_after_the_step(program: Program) -> None:
-    def listens() -> bool:
-        return any(isinstance(listener.owner, Samples) for listener in program.run.signals.operations.ended.listeners)
+def test_nothing_but_draws_is_listened_to_before_a_sample_was_drawn_and_after_the_step(program: Program) -> None:
+    def heard() -> list[bool]:
+        """Whether each listener hears every operation."""
+        signals = program.run.signals.operations.ended, program.run.signals.custom_functions.ended
+        owned = [each for signal in signals for each in signal.listeners if isinstance(each.owner, Samples)]
+        return [each.wants is None or each.wants("mul") for each in owned]
 
-    assert not listens()
+    assert heard() == [False]
     drawn = program.draw()
-    assert listens()
+    assert heard() == [False, True, True]
     program.learn(program.decode(drawn))
-    for signal in (program.run.signals.operations.ended, program.run.signals.custom_functions.ended):
-        assert not any(isinstance(listener.owner, Samples) for listener in signal.listeners)
+    assert heard() == [False]
+
+
+def test_what_normal_drew_has_a_graph_and_no_gradient(program: Program) -> None:
+    told = program.run.operated("mul", program.mean * 1, program.mean)
+    drawn = program.run.operated("normal", torch.normal(told, 1.0), told)
+    assert drawn.requires_grad
+    (event,) = program.learn(program.decode(drawn))
+    assert (event.kind, event.estimated) == ("torch.normal", False)
 
 
 def test_no_more_samples_of_a_step_than_fit(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:

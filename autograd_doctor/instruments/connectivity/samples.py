@@ -29,7 +29,7 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.distributions import can_be_differentiated, kind_of, tensors_of
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.operation_kinds import Kind, traits
+from autograd_doctor.reading.operation_kinds import DRAWN_WITH_A_GRAPH, Kind, traits
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.subclasses import is_parameter
@@ -138,6 +138,9 @@ class Samples(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.distributions.drawn, self._drawn, attention=Attention.FULL)
+        self.listen(
+            signals.operations.ended, self._drawn_by_operation, attention=Attention.FULL, names=DRAWN_WITH_A_GRAPH
+        )
         self.listen(signals.distributions.evaluated, self._evaluated, attention=Attention.FULL)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
@@ -154,12 +157,21 @@ class Samples(Instrument):
             return
         if drawn.requires_grad or len(self._samples) == _MOST_SAMPLES or not can_be_differentiated(draw.distribution):
             return
-        made_from = {self._connected(tensor) for tensor in tensors_of(draw.distribution) if tensor.requires_grad}
+        self._note(drawn, place(), kind_of(draw.distribution), tensors_of(draw.distribution))
+
+    def _drawn_by_operation(self, operation: Operation) -> None:
+        """`torch.normal(mean, std)` gives what it draws a backward node, which passes zeros on."""
+        drawn = operation.result
+        if isinstance(drawn, torch.Tensor) and has_graph(drawn) and len(self._samples) < _MOST_SAMPLES:
+            self._note(drawn, operation.place, f"torch.{operation.name}", operation.inputs)
+
+    def _note(self, drawn: torch.Tensor, where: Place | None, kind: str, told: Iterable[torch.Tensor]) -> None:
+        made_from = {self._connected(tensor) for tensor in told if tensor.requires_grad}
         if made_from - {0}:
             number = 1 << len(self._samples)
             self._drawn_in = self._course.steps
             single = drawn.dim() <= 1 or drawn.shape[0] == 1
-            self._samples.append(_Sample(place(), kind_of(draw.distribution), tuple(sorted(made_from - {0})), single))
+            self._samples.append(_Sample(where, kind, tuple(sorted(made_from - {0})), single))
             self._flows.put(drawn, _Flow(values=number, paths=number))
             self.listen(self._operations.ended, self._operation_ended)
             self.listen(self._functions.ended, self._function_ended)

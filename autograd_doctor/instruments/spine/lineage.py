@@ -24,7 +24,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.graph_walk import mark
-from autograd_doctor.reading.operation_kinds import Kind, changes_input, traits, writes
+from autograd_doctor.reading.operation_kinds import DRAWN_WITH_A_GRAPH, Kind, changes_input, traits, writes
 from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.places import place as user_place
 from autograd_doctor.reading.provenance import CutPoint, Provenance, address, cut_here, has_graph, next_order
@@ -232,12 +232,15 @@ class Lineage(Instrument):
         if connected:
             self._ledger.graph_grows()
             mark(output, made)
+        if connected and made.operation not in DRAWN_WITH_A_GRAPH:
             return
         if made.connected:
             made.add_cut(self._cut_point(made, gradients), made.connected)
             made.connected = 0
         if made.cuts and not (output.dtype.is_floating_point or output.dtype.is_complex):
             made.choose()
+        if connected:
+            return
         # With gradients off, a view of a parameter still says that it requires one.
         inherited = not gradients and made.operation != "requires_grad_" and output._is_view()
         if output.requires_grad and not inherited:

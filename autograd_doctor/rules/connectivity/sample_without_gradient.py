@@ -10,6 +10,8 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
+_NORMAL = "torch.normal"
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lines: dict[Location | None, list[SamplesUsed]] = {}
@@ -38,12 +40,14 @@ def _finding(trace: Trace, events: list[SamplesUsed]) -> Finding:
     first = events[0]
     trained = sorted(frozenset().union(*(_trained(trace, event) for event in events)))
     backward = trace.backwards[first.backward]
+    by_operation = first.kind == _NORMAL
     return RULE.finding(
-        f"what `{first.kind}.sample()` drew flows into the loss and has no gradient: nothing computed from it trains "
-        f"{trace.parameter_names(trained)}",
+        f"what `{first.kind if by_operation else f'{first.kind}.sample()'}` drew flows into the loss and has no "
+        f"gradient: nothing computed from it trains {trace.parameter_names(trained)}",
         subject=first.kind,
         location=first.location,
-        help="draw with `rsample()`; if no gradient should flow through the sample, draw it under `torch.no_grad()`",
+        help=f"draw {'`mean + std * torch.randn_like(std)`' if by_operation else 'with `rsample()`'}; if no gradient "
+        "should flow through the sample, draw it under `torch.no_grad()`",
         confidence="medium",
         evidence={
             "distribution": first.kind,
@@ -106,6 +110,24 @@ def bad_actor() -> None:
         actor_optimizer.zero_grad()
         actor_loss.backward()
         actor_optimizer.step()
+
+
+def bad_normal() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(8, 4), nn.Linear(2, 8)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    x = torch.randn(64, 2) @ torch.randn(2, 8)
+    for _ in range(10):
+        mean, log_scale = encoder(x).chunk(2, dim=1)
+        code = torch.normal(mean, log_scale.exp())  # <- AD218
+        divergence = 0.5 * (mean**2 + (2 * log_scale).exp() - 1 - 2 * log_scale).sum(1).mean()
+        loss = (decoder(code) - x).square().sum(1).mean() + divergence
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 def good() -> None:
@@ -224,8 +246,9 @@ RULE = Rule(
     severity="warning",
     title="a sample carries no gradient into the loss",
     observes="`sample()` of a distribution that has `rsample()` and whose parameters require gradients, called with "
-    "gradients on. What it drew flows by value into a loss that trains these parameters by other terms, and "
-    "no loss of the step holds its log-probability weighted by its outcome.",
+    "gradients on, or `torch.normal`, which gives these a gradient of zero. What it drew flows by value into a loss "
+    "that trains these parameters by other terms, and no loss of the step holds its log-probability weighted by its "
+    "outcome.",
     why="The distribution should learn through its samples, and `sample()` cuts them off: an encoder learns only its "
     "prior, an actor learns nothing from its critic. The rest of the loss goes down anyway.",
     fix="Draw with `rsample()`. Where a distribution has none, use an estimator such as "
@@ -235,7 +258,7 @@ RULE = Rule(
     "against their own log-probability without a gradient, as in noise contrastive estimation and importance sampling.",
     needs=(BackwardRan, SamplesUsed),
     examine=examine,
-    bad=(bad, bad_actor),
+    bad=(bad, bad_actor, bad_normal),
     good=(good, good_reinforce, good_ratio, good_target, good_rollout),
     tunables={"backwards": Tunable(2, "fewest backwards with a sample that has no gradient", MORE_THAN_ONCE)},
     folds=("AD216", "AD217", "AD410"),

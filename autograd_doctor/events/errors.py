@@ -26,6 +26,19 @@ class BlankTargets(Event, frozen=True):
     classes: int
 
 
+class TargetsTooLong(Event, frozen=True):
+    """A CTC loss that counts nothing where it is infinite (`zero_infinity`): so many of its samples are not counted, as
+    they have more labels, with a blank between two that are the same, than places. most_lacking: places, in the worst.
+
+    Told of the first losses of a line, whether there are such samples or not.
+    """
+
+    location: Location | None
+    samples: int
+    too_long: int
+    most_lacking: int
+
+
 class InPlaceChange(Struct, frozen=True):
     """An in-place operation on a tensor: which, where, and the version it left."""
 

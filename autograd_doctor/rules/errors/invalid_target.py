@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.errors import BlankTargets, OperationFailed
+from autograd_doctor.events.errors import BlankTargets, OperationFailed, TargetsTooLong
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.run import ProgramRaised
-from autograd_doctor.findings import Evidence, Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.findings import Evidence, Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.views.lines import in_several_steps
@@ -17,6 +17,7 @@ from autograd_doctor.wording import plural, shape, tensor, value_range, values
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     yield from _blanks(trace)
+    yield from _too_long(trace, tunables)
     crash = died_of(trace, "target_index", "target_dtype", "target_shape")
     if crash is None:
         return
@@ -39,6 +40,28 @@ def _blanks(trace: Trace) -> Iterator[Finding]:
             evidence={"blank": first.blank, "blanks": first.blanks, "labels": first.labels, "classes": first.classes},
             step_first=first.step + 1,
             step_count=1 + len(others),
+        )
+
+
+def _too_long(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    """What CTC cannot align it leaves out without a word, if it is told to count no infinities."""
+    lines: dict[Location | None, list[TargetsTooLong]] = {}
+    for event in trace.of(TargetsTooLong):
+        lines.setdefault(event.location, []).append(event)
+    for location, events in lines.items():
+        too_long, samples = sum(event.too_long for event in events), sum(event.samples for event in events)
+        if too_long <= tunables["share"] * samples:
+            continue
+        yield RULE.finding(
+            f"`ctc_loss` leaves out {too_long:,} of {samples:,} samples: they have more labels than places, up to "
+            f"{max(event.most_lacking for event in events)} more, and `zero_infinity` makes their loss zero",
+            subject="ctc_loss",
+            location=location,
+            severity="warning",
+            help="keep more places of each sample, as by a smaller stride, or leave such samples out of the data",
+            evidence={"too_long": too_long, "samples": samples},
+            step_first=events[0].step + 1,
+            step_count=len({event.step for event in events if event.too_long}),
         )
 
 
@@ -242,15 +265,19 @@ RULE = Rule(
     severity="error",
     title="a loss function cannot use its target",
     observes="The loss function that raised, with shape, dtype and range of its prediction and its target; and "
-    "whether the targets of `ctc_loss` contain its blank, which raises no error.",
+    "whether the targets of `ctc_loss` contain its blank, or are too long for their inputs (a warning), neither of "
+    "which raises an error.",
     why="The loss is undefined for a class index out of range, a wrong dtype or a wrong shape; on an accelerator the "
-    "error comes late and names none of them; a blank among the labels makes the loss wrong.",
+    "error comes late and names none of them; a blank among the labels makes the loss wrong, and samples that "
+    "cannot be aligned teach nothing under `zero_infinity`.",
     fix="Number classes from 0, convert the target, or reshape it.",
-    fine="Targets equal to `ignore_index`, and blanks that pad rows of labels.",
-    needs=(BlankTargets, OperationFailed, ProgramRaised),
+    fine="Targets equal to `ignore_index`, blanks that pad rows of labels, and a few samples that are too long, for "
+    "which `zero_infinity` is there.",
+    needs=(BlankTargets, OperationFailed, ProgramRaised, TargetsTooLong),
     examine=examine,
     bad=(bad, bad_dtype, bad_shape, bad_blank),
     good=(good, good_ignored_targets, good_rows_filled_up_with_blanks),
+    tunables={"share": Tunable(0.05, "share of samples that CTC may leave out", "chosen: a few bad recordings")},
     folds=("AD512", "AD599"),
     about="data",
 )

@@ -1,4 +1,4 @@
-"""Targets of a CTC loss that hold its blank."""
+"""Targets of a CTC loss that hold its blank, or are too long."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pytest
 import torch
 from torch.nn.functional import ctc_loss
 
-from autograd_doctor.events.errors import BlankTargets
-from autograd_doctor.instruments.errors.ctc_blanks import CtcBlanks
+from autograd_doctor.events.errors import BlankTargets, TargetsTooLong
+from autograd_doctor.instruments.errors.ctc_targets import CtcTargets
 from tests.watching import watching
 
 ROWS = torch.tensor([[1, 2, 0], [3, 0, 0], [1, 1, 2]])
 
 
 def told(targets: torch.Tensor, lengths: Any, *, graph: bool = True, times: int = 1, **more: Any) -> list[Any]:
-    """CtcBlanks, labels and samples with a blank of each event."""
+    """CtcTargets, labels and samples with a blank of each event."""
     scores = torch.randn(9, len(lengths), 5, requires_grad=graph)
-    with watching(CtcBlanks) as recorded:
+    with watching(CtcTargets) as recorded:
         for _ in range(times):
             ctc_loss(scores.log_softmax(2), targets, torch.full((len(lengths),), 9), torch.as_tensor(lengths), **more)
     return [(event.blanks, event.labels, event.samples) for event in recorded.of(BlankTargets)]
@@ -46,3 +46,21 @@ def test_blanks_that_fill_rows_up() -> None:
 def test_a_loss_that_teaches_nothing_is_left_alone_and_others_are_told_a_few_times() -> None:
     assert told(ROWS, [3, 3, 3], graph=False) == []
     assert len(told(ROWS, [3, 3, 3], times=6)) == 4
+
+
+def lacking(targets: list[list[int]], places: list[int], *, zero_infinity: bool = True) -> list[tuple[int, int, int]]:
+    """Samples, those that are too long, and the places that the worst lacks, of each event."""
+    lengths = [len(labels) for labels in targets]
+    scores = torch.randn(max(places), len(targets), 5, requires_grad=True).log_softmax(2)
+    with watching(CtcTargets) as recorded:
+        ctc_loss(scores, torch.cat([*map(torch.tensor, targets)]), places, lengths, zero_infinity=zero_infinity)
+    return [(event.samples, event.too_long, event.most_lacking) for event in recorded.of(TargetsTooLong)]
+
+
+def test_labels_need_a_place_each_and_one_more_between_two_that_are_the_same() -> None:
+    assert lacking([[1, 2, 3], [1, 1, 1], [4, 4]], [3, 5, 3]) == [(3, 0, 0)]
+    assert lacking([[1, 2, 3], [1, 1, 1], [4, 4]], [3, 3, 2]) == [(3, 2, 2)]
+
+
+def test_an_infinite_loss_is_left_to_those_who_look_for_such() -> None:
+    assert lacking([[1, 1, 1]], [3], zero_infinity=False) == []

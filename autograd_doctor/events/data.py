@@ -861,6 +861,19 @@ class TwinPasses(Event, frozen=True):
     same_tensor: bool = False
 
 
+class NextStatesTheSame(Event, frozen=True):
+    """What a model was given for a bootstrapped target was compared with what one was given for the prediction.
+
+    same: it is equal, in all of these rows, but another tensor. made_at: where it was made. Told in a few steps for
+    each line of a loss.
+    """
+
+    location: Location | None
+    made_at: Location | None
+    rows: int
+    same: bool
+
+
 class EndIgnored(Event, frozen=True):
     """A loss over classes counted tokens that a root was given, and ignored the token with which these sequences end.
 

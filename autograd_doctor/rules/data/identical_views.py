@@ -1,11 +1,11 @@
-"""AD716 identical-views: two passes that go into one loss had the same data, and gave the same."""
+"""AD716 identical-views: two passes that go into one loss had the same data, where two different ones were meant."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import TwinPasses
+from autograd_doctor.events.data import NextStatesTheSame, TwinPasses
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location, Related
@@ -21,6 +21,28 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for events in lines.values():
         if len({event.step for event in events}) >= tunables["steps"]:
             yield _finding(trace, events)
+    states: dict[Location | None, list[NextStatesTheSame]] = defaultdict(list)
+    for told in trace.of(NextStatesTheSame):
+        states[told.location].append(told)
+    for same in states.values():
+        if len(same) >= min(tunables["steps"], trace.steps_taken) and all(each.same for each in same):
+            yield _of_states(same)
+
+
+def _of_states(events: list[NextStatesTheSame]) -> Finding:
+    first = events[0]
+    return RULE.finding(
+        f"the states from which the target is bootstrapped are those of the prediction, in all {first.rows:,} rows of "
+        f"each of {plural(len(events), 'step')} that were compared: none of them comes after another",
+        subject="next states",
+        location=first.made_at or first.location,
+        confidence="medium",
+        help="copy what an environment returns before it goes on, and read the field of the next states",
+        evidence={"rows": first.rows, "steps": len(events)},
+        related=(Related("the loss", first.location),) if first.location is not None and first.made_at else (),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
 
 
 def _finding(trace: Trace, events: list[TwinPasses]) -> Finding:
@@ -60,6 +82,26 @@ def bad() -> None:
         one = nn.functional.normalize(encoder(view(x)), dim=1)
         other = nn.functional.normalize(encoder(view(x)), dim=1)  # <- AD716
         loss = nn.functional.cross_entropy(one @ other.t() / 0.5, torch.arange(16))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_next_state() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    value = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(value.parameters(), lr=1e-3)
+    walks = torch.randn(200, 11, 4).cumsum(dim=1)
+    for _ in range(10):
+        row, at = torch.randint(200, (64,)), torch.randint(10, (64,))
+        state, following = walks[row, at], walks[row, at]  # <- AD716
+        reward = -state.abs().mean(dim=1, keepdim=True)
+        with torch.no_grad():
+            target = reward + 0.9 * value(following)
+        loss = nn.functional.mse_loss(value(state), target)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -154,16 +196,18 @@ RULE = Rule(
     severity="warning",
     title="two views of a sample are the same",
     observes="Two passes of a module in one step that were given equal values in different tensors, returned equal "
-    "values, and both went into the loss of one backward, through the same layers; in all steps that were compared.",
+    "values, and both went into the loss of one backward, through the same layers; in all steps that were compared. "
+    "And losses whose target is data plus a discounted prediction for states that equal those of the prediction.",
     why="To tell two equal views apart, or to bring them together, teaches nothing: a contrastive or consistency loss "
-    "is at its best before it began.",
-    fix="Draw the augmentation anew for each view.",
+    "is at its best before it began. A value that is bootstrapped from the same state tells nothing of what an action "
+    "leads to.",
+    fix="Draw the augmentation anew for each view. Keep copies of states, which an environment may write over.",
     fine="One tensor that is passed twice, an anchor that is compared with something else each time, passes for two "
     "heads, models whose random numbers make a difference, passes of which each gives another output to the loss, and "
     "a part of an input, as a relation, that goes with two samples.",
-    needs=(BackwardRan, ModuleSeen, TwinPasses),
+    needs=(BackwardRan, ModuleSeen, NextStatesTheSame, TwinPasses),
     examine=examine,
-    bad=(bad,),
+    bad=(bad, bad_next_state),
     good=(good, good_one_batch_for_two_terms, good_same_input_with_dropout, good_two_outputs),
     tunables={
         "steps": Tunable(

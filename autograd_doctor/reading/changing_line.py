@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import sys
-from collections.abc import Callable
-from types import CodeType, FrameType
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, MethodType
 from typing import Any
 
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.places import is_own, lines_of
+from autograd_doctor.reading.without_running import is_a
+
+_OURS = "autograd_doctor."
 
 
 class ChangingLine:
@@ -72,3 +76,17 @@ class ChangingLine:
             return traced if self.found is None or self._in_call else None
 
         return traced
+
+
+@contextlib.contextmanager
+def untraced() -> Iterator[None]:
+    """A block in which none of ours traces the program, so that another can: what runs in it is no part of that."""
+    tracer = sys.gettrace()
+    is_ours = is_a(tracer, MethodType) and type(tracer.__self__).__module__.startswith(_OURS)  # type: ignore[union-attr]
+    if is_ours:
+        sys.settrace(None)
+    try:
+        yield
+    finally:
+        if is_ours:
+            sys.settrace(tracer)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
+from functools import partial
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
@@ -33,9 +34,9 @@ class Trip(NamedTuple):
     """A module that `eval()` and `train()` leave another one.
 
     change: of what it computes in training mode, for the same input. tensors: by how much those differ that it holds,
-    by path, most first. alike: an evaluation computes what it would if `eval()` had set nothing but the mode. again: a
-    second trip changes it once more. written_at: the line that writes to the first of them. back_at: the one that only
-    the way back runs.
+    by path, most first. alike: an evaluation computes what it would if `eval()` had set nothing but the mode, although
+    it does depend on these tensors. again: a second trip changes it once more. written_at: the line that writes to the
+    first of them. back_at: the one that only the way back runs.
     """
 
     change: float
@@ -67,13 +68,13 @@ def round_trip(module: nn.Module, args: Any, kwargs: Any, most_seconds: float) -
     if _difference(before, calls.result(copy_of(module, as_it_is=True))) > TOLERANCE:
         raise Undecided("its result differs from call to call")
     after = calls.result(_taken(module))
-    change, limit = _difference(before, after), _limit(before + [*held_tensors(module).values()])
+    change, limit = _difference(before, after), _limit([*before, *held_tensors(module).values()])
     if not limit < change < math.inf:
         return None
     return Trip(
         change=change,
         tensors=tensors,
-        alike=calls.evaluates_alike(limit),
+        alike=calls.evaluates_alike(limit, tensors),
         again=_difference(after, calls.result(_taken(module, times=2))) > limit,
         written_at=_written_at(module, next(iter(tensors))),
         back_at=_back_at(module, next(iter(tensors))),
@@ -118,14 +119,26 @@ class _Calls:
             raise Undecided("its forward takes long")
         return [each.detach().clone() for each in tensors_in([output], EVERYTHING) if each.is_floating_point()]
 
-    def evaluates_alike(self, limit: float) -> bool:
-        """Whether an evaluation computes the same where `eval()` has run as where parts were told the mode alone."""
+    def evaluates_alike(self, limit: float, changed: Collection[str]) -> bool:
+        """Whether an evaluation computes the same where `eval()` has run as where parts were told the mode alone, and
+        would not, were the changed tensors all that differed."""
         evaluated = copy_of(self._module, as_it_is=True)
         _switch(evaluated, "eval")
+        written = copy_of(self._module)
+        _write(written, {path: tensor for path, tensor in held_tensors(evaluated).items() if path in changed})
         try:
-            return _difference(self.result(copy_of(self._module)), self.result(evaluated)) <= limit
+            told = self.result(copy_of(self._module))
+            is_alike = _difference(told, self.result(evaluated)) <= limit
+            return is_alike and _difference(told, self.result(written)) > limit
         except Exception:
             return False
+
+
+def _write(module: nn.Module, values: dict[str, torch.Tensor]) -> None:
+    with torch.no_grad():
+        for path, tensor in held_tensors(module).items():
+            if path in values and values[path].shape == tensor.shape:
+                tensor.copy_(values[path])
 
 
 def _obstacle(module: nn.Module) -> str:
@@ -173,7 +186,7 @@ def _limit(tensors: list[torch.Tensor]) -> float:
     return max(TOLERANCE, _UNITS * max(units, default=0.0))
 
 
-# ------------------------------------------------------------------------------------------------------------- the lines
+# ------------------------------------------------------------------------------------------------------------ the lines
 
 
 def _written_at(module: nn.Module, path: str) -> Location | None:
@@ -207,7 +220,7 @@ def _back_at(module: nn.Module, path: str) -> Location | None:
     ]
     codes = around[-1] if around else []
     copied = copy_of(module, as_it_is=True)
-    there, back = (_lines_run(codes, lambda name=name: _switch(copied, name)) for name in reversed(_SWITCHES))
+    there, back = (_lines_run(codes, partial(_switch, copied, name)) for name in reversed(_SWITCHES))
     return next((lines_of(code, line) for code, line in back if (code, line) not in there), None)
 
 

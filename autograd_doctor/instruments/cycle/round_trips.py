@@ -22,6 +22,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.changing_line import untraced
 from autograd_doctor.reading.module_tree import has_parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.round_trips import Trip, differences, has_own_switch, held_tensors, round_trip
@@ -180,7 +181,7 @@ class RoundTrips(Instrument):
         root.is_due = False
         root.tried += 1
         try:
-            with self._guard.looking():
+            with self._guard.looking(), untraced():
                 root.trip = round_trip(module, args, kwargs, _MOST_SECONDS)
         except Undecided as undecided:
             self._give_up(root, str(undecided))

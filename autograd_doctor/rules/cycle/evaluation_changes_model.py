@@ -248,8 +248,8 @@ RULE = Rule(
         "evaluations themselves look right."
     ),
     fix=(
-        "Take back in `train()` what `eval()` has done: subtract the same delta, or put back weights that were kept. Or "
-        "evaluate a copy."
+        "Take back in `train()` what `eval()` has done: subtract the same delta, or put back weights that were kept. "
+        "Or evaluate a copy."
     ),
     fine=(
         "Merging after which the adapter begins at zero, or which is taken out again, also by the loop; changes that "

@@ -26,6 +26,9 @@ from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, f
 from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
 
 _SWITCHES = ("train", "eval")
+_LEAST = 1e-3
+"""Change of what a module computes, relative to the largest value: what is added and taken out again by way of an
+inverse comes back to a few parts in ten thousand."""
 _UNITS = 8
 """In the last place of a coarse dtype, by which what is added and taken out again may be off."""
 
@@ -68,7 +71,7 @@ def round_trip(module: nn.Module, args: Any, kwargs: Any, most_seconds: float) -
     if _difference(before, calls.result(copy_of(module, as_it_is=True))) > TOLERANCE:
         raise Undecided("its result differs from call to call")
     after = calls.result(_taken(module))
-    change, limit = _difference(before, after), _limit([*before, *held_tensors(module).values()])
+    change, limit = _difference(before, after), _limit([*before, *held_tensors(module).values()], _LEAST)
     if not limit < change < math.inf:
         return None
     return Trip(
@@ -180,10 +183,10 @@ def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
     return max((apart(a, b) for a, b in zip(some, others, strict=True)), default=0.0)
 
 
-def _limit(tensors: list[torch.Tensor]) -> float:
+def _limit(tensors: list[torch.Tensor], least: float = TOLERANCE) -> float:
     """Differences of these up to here are rounding."""
     units = [torch.finfo(each.dtype).eps for each in tensors if each.is_floating_point()]
-    return max(TOLERANCE, _UNITS * max(units, default=0.0))
+    return max(least, _UNITS * max(units, default=0.0))
 
 
 # ------------------------------------------------------------------------------------------------------------ the lines

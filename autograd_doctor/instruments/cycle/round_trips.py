@@ -31,10 +31,15 @@ from autograd_doctor.signals import Signals
 
 _MOST_SECONDS = 0.2
 """Of one call; a trial makes six at most."""
-_FIRST_TRIED = 4
-"""Steps with calls of a module after which it is tried first: adapters that begin with zeros have learned something."""
+_UNTRIED = 3
+"""Steps with calls of a module before the one after which it is tried first: adapters that begin with zeros have then
+learned something."""
 _MOST_TRIED = 4
 _MOST_MODULES = 4
+
+
+_Given = tuple[tuple[Any, ...], dict[str, Any]]
+"""What a call was given."""
 
 
 class _Left(NamedTuple):
@@ -49,9 +54,10 @@ class _Left(NamedTuple):
 class _Root:
     """A root that trains, and whose mode the program switches in its own way.
 
-    steps: those in which it was called. trip: what a trial has found. left: by the newest step. evaluated: it was,
-    since that; evaluated_at: the line that put it into evaluation mode. is_other: it came back to training as another
-    one. times, returns: how often it did, and how often it came back at all since it was found.
+    steps: those in which it was called. is_due: it is tried after the next one. trip: what a trial has found, with its
+    parameters, of which an optimizer holds some if it is `trained`. left: by the newest step. evaluated: it was, since
+    that; evaluated_at: the line that put it into evaluation mode. is_other: it came back to training as another one.
+    times, returns: how often it did, and how often it came back at all since it was found.
     """
 
     number: int
@@ -92,7 +98,7 @@ class RoundTrips(Instrument):
         self._optimizers = optimizers
         self._roots: IdentityTable[_Root | None] = IdentityTable()
         self._candidates = 0
-        self._calls: dict[int, tuple[nn.Module, Any, Any]] = {}
+        self._calls: dict[int, tuple[nn.Module, _Given | None]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
@@ -121,7 +127,8 @@ class RoundTrips(Instrument):
             began.again = root.trip is not None or root.tried < _MOST_TRIED
             if root.evaluated:
                 self._came_back(root, module)
-            self._calls[began.module] = (module, began.call.args, began.call.kwargs)
+            given = (began.call.args, began.call.kwargs) if root.is_due else None
+            self._calls[began.module] = (module, given)
 
     def _met(self, began: RootBegan) -> _Root | None:
         module = began.call.module
@@ -142,13 +149,7 @@ class RoundTrips(Instrument):
         left = root.left
         if left is not None and left.step == self._course.steps and root.trip is not None:
             root.returns += 1
-            root.is_other = self._is_other(left, held_tensors(module), root.trip)
-
-    def _is_other(self, left: _Left, now: dict[str, torch.Tensor], trip: Trip) -> bool:
-        first = next(iter(trip.tensors))
-        if [path for path in trip.tensors if path in now] != left.paths:
-            return True
-        return left.values is not None and bool(differences({first: left.values}, {first: now[first]}))
+            root.is_other = _is_other(left, held_tensors(module), root.trip)
 
     def _optimizer_built(self, _: Optimizer) -> None:
         """A stage begins, with the model as it is now."""
@@ -160,24 +161,21 @@ class RoundTrips(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         calls, self._calls = [*self._calls.values()], {}
-        for module, args, kwargs in calls:
+        for module, given in calls:
             root = self._roots.get(module)
             if root is None:
                 continue
-            root.steps += 1
             root.times += root.is_other
             root.is_other = False
-            if module.training and (root.is_due or (root.steps == _FIRST_TRIED and not root.tried)):
-                self._try(root, module, args, kwargs)
-            if root.trip is not None:
-                root.left = self._as_left(held_tensors(module), root.trip)
+            if given is not None and module.training:
+                self._try(root, module, *given)
+            root.steps += 1
+            root.is_due |= root.steps == _UNTRIED and not root.tried
+        for module, root in self._roots.items():
+            if root is not None and root.trip is not None:
+                root.left = _as_left(course.steps, held_tensors(module), root.trip)
 
-    def _as_left(self, held: dict[str, torch.Tensor], trip: Trip) -> _Left:
-        paths = [path for path in trip.tensors if path in held]
-        first = held.get(next(iter(trip.tensors)))
-        return _Left(self._course.steps, paths, None if first is None else first.detach().clone())
-
-    def _try(self, root: _Root, module: nn.Module, args: Any, kwargs: Any) -> None:
+    def _try(self, root: _Root, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         root.is_due = False
         root.tried += 1
         try:
@@ -215,3 +213,16 @@ class RoundTrips(Instrument):
             back_at=trip.back_at,
             evaluated_at=root.evaluated_at,
         )
+
+
+def _as_left(step: int, held: dict[str, torch.Tensor], trip: Trip) -> _Left:
+    first = held.get(next(iter(trip.tensors)))
+    paths = [path for path in trip.tensors if path in held]
+    return _Left(step, paths, None if first is None else first.detach().clone())
+
+
+def _is_other(left: _Left, now: dict[str, torch.Tensor], trip: Trip) -> bool:
+    first = next(iter(trip.tensors))
+    if [path for path in trip.tensors if path in now] != left.paths:
+        return True
+    return left.values is not None and bool(differences({first: left.values}, {first: now[first]}))

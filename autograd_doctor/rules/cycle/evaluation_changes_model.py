@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.cycle import EvaluationChangedModel
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import elsewhere
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(EvaluationChangedModel):
-        if event.change >= tunables["change"] and (event.alike or event.trained):
+        if event.alike or event.trained:
             yield _finding(trace, event)
 
 
@@ -263,13 +263,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_rounded_weights),
     good=(good, good_merged_for_good_and_begun_anew),
-    tunables={
-        "change": Tunable(
-            0.001,
-            "smallest change of what the module computes, relative to the largest value",
-            "chosen: what is added and taken out again by way of an inverse comes back to a few parts in ten thousand",
-        ),
-    },
     about="model",
     references=("https://arxiv.org/abs/2106.09685", "https://arxiv.org/abs/2101.03697"),
 )

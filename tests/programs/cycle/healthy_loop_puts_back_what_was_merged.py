@@ -14,47 +14,25 @@ class Adapter(nn.Module):
         self.down = nn.Conv1d(conv.in_channels, rank, 1, bias=False)
         self.up = nn.Conv1d(rank, conv.out_channels, 1, bias=False)
         nn.init.zeros_(self.up.weight)
+        self.merged = False
 
-    def eval(self):
-        delta = (self.up.weight[:, :, 0] @ self.down.weight[:, :, 0]).detach()
-        self.conv.weight.data[:, :, 1] += delta
-        self.up.weight.data *= 0
-        return super().eval()
-
-    def forward(self, x):
-        return self.conv(x) + self.up(self.down(x))
-
-
-class Merging(Adapter):
-    def eval(self):
-        kept = self.up.weight.detach().clone()
-        super().eval()
-        self.up.weight.data.copy_(kept)
-        return self
+    def train(self, mode=True):
+        if not mode and not self.merged:
+            delta = self.up.weight[:, :, 0] @ self.down.weight[:, :, 0]
+            self.conv.weight.data[:, :, 1] += delta.detach()
+        self.merged = not mode
+        return super().train(mode)
 
     def forward(self, x):
-        return super().forward(x) if self.training else self.conv(x)
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = Merging(nn.Conv1d(3, 16, 3, padding=1))
-        self.head = nn.Linear(16, 2)
-
-    def eval(self):
-        self.body.eval()
-        return self.train(False)
-
-    def forward(self, x):
-        return self.head(torch.relu(self.body(x)).mean(2))
+        return self.conv(x) if self.merged else self.conv(x) + self.up(self.down(x))
 
 
 torch.manual_seed(13)
 signals = torch.randn(288, 3, 20)
 kinds = torch.randint(0, 2, (288,))
 signals[kinds == 1, 0] += 1.5 * torch.sin(torch.arange(20.0))
-net = Net()
+layer = Adapter(nn.Conv1d(3, 16, 3, padding=1))
+net = nn.Sequential(layer, nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(16, 2))
 optimizer = torch.optim.Adam([p for p in net.parameters() if p.requires_grad], lr=0.02)
 for epoch in range(4):
     for rows in torch.randperm(256).split(32):

@@ -86,6 +86,23 @@ class Rounding(nn.Module):
         return out
 
 
+class Swapping(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        self.average = {key: value + 1 for key, value in self.layer.state_dict().items()}
+
+    def eval(self) -> Any:
+        return self.layer.load_state_dict(self.average) and super().eval()
+
+    def train(self, mode: bool = True) -> Any:
+        return super().train(mode)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.layer(x)
+        return out
+
+
 class Refreshing(Merging):
     """What evaluations write to is no concern of theirs, but one of training."""
 
@@ -147,6 +164,13 @@ def test_rounding_happens_once_and_shows_in_evaluations() -> None:
     assert trip.written_at is not None
     assert trip.written_at.line == line_in(Rounding.eval, "round()")
     assert trip.back_at is None, "no line of its own runs on the way back"
+
+
+def test_a_line_that_writes_by_way_of_torch_and_goes_on_to_a_method() -> None:
+    trip = tried(Swapping())
+    assert trip is not None
+    assert trip.written_at is not None
+    assert trip.written_at.line == line_in(Swapping.eval, "load_state_dict")
 
 
 def test_what_evaluations_do_not_depend_on_is_not_merged() -> None:

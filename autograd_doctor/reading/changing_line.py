@@ -10,7 +10,7 @@ from types import CodeType, FrameType, MethodType
 from typing import Any
 
 from autograd_doctor.findings import Location
-from autograd_doctor.reading.places import is_own, lines_of
+from autograd_doctor.reading.places import innermost, is_own, lines_of
 from autograd_doctor.reading.without_running import is_a
 
 _OURS = "autograd_doctor."
@@ -57,9 +57,16 @@ class ChangingLine:
         return puts and attribute in names and not in_place
 
     def _entered(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
-        """A function is about to run: of the program's own, every line is looked at. Generated code has none."""
+        """A function is about to run: of the program's own, every line is looked at. Generated code has none.
+
+        What has changed by now, the line did that calls it, maybe by way of torch.
+        """
         path = frame.f_code.co_filename
         if self.found is not None or path.startswith("<") or not is_own(path):
+            return None
+        caller = innermost(frame.f_back)
+        if caller is not None and self._state() != self._before:
+            self._code, self.found = caller.f_code, lines_of(caller.f_code, caller.f_lineno)
             return None
         line = frame.f_lineno
         self._call = (self._call or frame) if self._in_call else None

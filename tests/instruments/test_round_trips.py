@@ -13,7 +13,7 @@ from autograd_doctor.events.cycle import EvaluationChangedModel
 from autograd_doctor.instruments.cycle.round_trips import RoundTrips
 from tests.watching import watching
 
-X = torch.rand(4, 3)
+X = torch.rand(4, 3, generator=torch.Generator().manual_seed(0))
 
 
 class Merging(nn.Module):
@@ -67,6 +67,7 @@ def told(
                 model.base.weight.data.copy_(kept)
             if anew:
                 optimizer = SGD([model.delta], lr=rate)
+        del model, optimizer
     assert not recorded.failures
     return recorded.of(EvaluationChangedModel)
 
@@ -82,7 +83,7 @@ def test_evaluations_that_merge(beside: bool) -> None:
 
 
 def test_what_is_too_small_at_first_is_tried_again() -> None:
-    (event,) = told(rate=2e-5)
+    (event,) = told(rate=8e-5)
     assert event.times < 3
 
 

@@ -98,6 +98,7 @@ class RoundTrips(Instrument):
         self._optimizers = optimizers
         self._roots: IdentityTable[_Root | None] = IdentityTable()
         self._candidates = 0
+        self._found: list[tuple[_Root, Trip]] = []
         self._calls: dict[int, tuple[nn.Module, _Given | None]] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -106,9 +107,9 @@ class RoundTrips(Instrument):
         self.listen(self._course.step_taken, self._step_taken)
 
     def finish(self) -> None:
-        for _, root in self._roots.items():
-            if root is not None and root.trip is not None and root.times:
-                self.emit(self._event(root, root.trip))
+        for root, trip in self._found:
+            if root.times:
+                self.emit(self._event(root, trip))
 
     def detach(self) -> None:
         self._calls.clear()
@@ -186,6 +187,7 @@ class RoundTrips(Instrument):
         except Exception as error:
             self._give_up(root, failure_of_copy(error))
         if root.trip is not None:
+            self._found.append((root, root.trip))
             self._note_parameters(root, held_tensors(module), root.trip)
 
     def _give_up(self, root: _Root, reason: str) -> None:

@@ -259,7 +259,6 @@ RULE = Rule(
         "more, or where evaluations compute something else, too: weights may be meant to be rounded or projected."
     ),
     needs=(EvaluationChangedModel,),
-    needs_phases=("training", "evaluation"),
     examine=examine,
     bad=(bad, bad_rounded_weights),
     good=(good, good_merged_for_good_and_begun_anew),

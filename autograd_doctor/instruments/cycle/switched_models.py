@@ -75,7 +75,7 @@ class _Root:
     trained: bool = False
 
 
-class RoundTrips(Instrument):
+class SwitchedModels(Instrument):
     """Tries a root after its first few steps, and after the next ones that follow an evaluation."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (EvaluationChangedModel,)

@@ -10,7 +10,7 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events.cycle import EvaluationChangedModel
-from autograd_doctor.instruments.cycle.round_trips import RoundTrips
+from autograd_doctor.instruments.cycle.switched_models import SwitchedModels
 from tests.watching import watching
 
 X = torch.rand(4, 3, generator=torch.Generator().manual_seed(0))
@@ -46,7 +46,7 @@ def told(
     """What is stated of a model that is evaluated after each five of twenty steps."""
     torch.manual_seed(0)
     model, other = Merging(), nn.Linear(3, 2)
-    with watching(RoundTrips) as recorded:
+    with watching(SwitchedModels) as recorded:
         optimizer = SGD([model.delta], lr=rate)
         another = SGD(other.parameters(), lr=0.1)
         for step in range(1, 21):

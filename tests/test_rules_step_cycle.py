@@ -976,11 +976,6 @@ def test_what_evaluations_change_may_be_meant() -> None:
     assert not judge(evaluation_changes_model.RULE, left_other(alike=False)), "such as a temperature"
 
 
-def test_an_average_that_a_switch_left_in_is_told_of_once() -> None:
-    left = left_other(alike=False, again=False, trained=True)
-    assert not judge(average_weights_off.RULE, [*left_in(2, 3, 25), *left])
-
-
 # ------------------------------------------------------------------------------------------------------- AD110, AD111
 
 

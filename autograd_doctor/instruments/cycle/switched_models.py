@@ -125,7 +125,7 @@ class SwitchedModels(Instrument):
         if not module.training:
             self._evaluated(root, module)
         elif began.call.grad_enabled:
-            began.again = root.trip is not None or root.tried < _MOST_TRIED
+            began.again |= root.trip is not None or root.tried < _MOST_TRIED
             if root.evaluated:
                 self._came_back(root, module)
             given = (began.call.args, began.call.kwargs) if root.is_due else None

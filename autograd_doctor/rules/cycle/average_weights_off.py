@@ -8,7 +8,6 @@ from autograd_doctor.events.cycle import (
     AverageRounded,
     AverageWeighed,
     EvaluatedWeightsKept,
-    EvaluationChangedModel,
     SpectralVectorsOff,
     TrainedAveraged,
 )
@@ -37,10 +36,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for rounded in trace.of(AverageRounded):
         if rounded.same >= tunables["same"] * rounded.due:
             yield _does_not_follow(trace, rounded)
-    told_by_switch = {event.module for event in trace.of(EvaluationChangedModel)}  # by AD126, which knows the line
     for kept in trace.of(EvaluatedWeightsKept):
-        if kept.module in told_by_switch:
-            continue
         follows = _follows(trace, set(kept.parameters), tunables["rounding"])
         if kept.times >= tunables["steps"] and follows is not None:
             yield _left_in(trace, kept, follows)
@@ -339,10 +335,7 @@ RULE = Rule(
     fine="Sums of weights that are divided by their number later, and copies. Trained weights that are drawn to values "
     "which no model uses meanwhile, or which follow them. Only an `info` where something had been learned before: "
     "weights may be held near a copy of those that they began with.",
-    needs=(
-        *(AverageRounded, AverageWeighed, EvaluatedWeightsKept, EvaluationChangedModel, ForwardRan),
-        *(SpectralVectorsOff, TrainedAveraged),
-    ),
+    needs=(AverageRounded, AverageWeighed, EvaluatedWeightsKept, ForwardRan, SpectralVectorsOff, TrainedAveraged),
     examine=examine,
     bad=(bad, bad_weights_of_two_decays, bad_average_in_half_precision),
     good=(good, good_sum_of_snapshots, good_average_in_half_precision_that_follows),

@@ -259,6 +259,7 @@ RULE = Rule(
         "more, or where evaluations compute something else, too: weights may be meant to be rounded or projected."
     ),
     needs=(EvaluationChangedModel,),
+    folds=("AD121",),
     examine=examine,
     bad=(bad, bad_rounded_weights),
     good=(good, good_merged_for_good_and_begun_anew),

@@ -13,6 +13,7 @@ from autograd_doctor.events.connectivity import LossDropped
 from autograd_doctor.events.cycle import (
     AverageWeighed,
     EvaluatedWeightsKept,
+    EvaluationChangedModel,
     FactorRenewed,
     GradientsClipped,
     GradientsRead,
@@ -46,6 +47,7 @@ from autograd_doctor.rules.cycle import (
     clip_before_unscale,
     clip_without_effect,
     clipped_while_accumulated,
+    evaluation_changes_model,
     gradients_cleared_before_step,
     learning_rate_zero,
     loss_backpropagated_twice,
@@ -949,6 +951,29 @@ def test_an_average_that_stays_in_the_model_is_a_hint() -> None:
     assert (finding.severity, finding.confidence, finding.location) == ("info", "low", line(20))
     for silent in (left_in(0, 25, 50), left_in(), left_in(2, 3, times=1), left_in(2, 3, own=0.5)):
         assert not judge(average_weights_off.RULE, silent)
+
+
+# ------------------------------------------------------------------------------------------------------------- AD126
+
+
+def left_other(*, alike: bool = True, again: bool = True, trained: bool = False) -> list[Event]:
+    told = {"alike": alike, "again": again, "trained": trained, "change": 0.2, "parameters": [W]}
+    counted = {"module": 0, "tensors": ["base.weight"], "times": 3, "returns": 4}
+    return [EvaluationChangedModel(**told, **counted, written_at=line(5), back_at=line(7), evaluated_at=line(30))]
+
+
+def test_what_evaluations_merge_each_time_was_to_be_taken_out() -> None:
+    (finding,) = judge(evaluation_changes_model.RULE, left_other())
+    assert (finding.severity, finding.confidence, finding.location) == ("error", "high", line(7))
+    assert [each.location for each in finding.related] == [line(5), line(30)]
+    assert "3 of 4" in finding.message
+
+
+def test_what_evaluations_change_may_be_meant() -> None:
+    for once in (left_other(again=False), left_other(alike=False, trained=True)):
+        (finding,) = judge(evaluation_changes_model.RULE, once)
+        assert finding.severity == "warning"
+    assert not judge(evaluation_changes_model.RULE, left_other(alike=False)), "such as a temperature"
 
 
 # ------------------------------------------------------------------------------------------------------- AD110, AD111

@@ -236,6 +236,32 @@ class EvaluatedWeightsKept(Event, frozen=True):
     parameters: list[int]
 
 
+class EvaluationChangedModel(Event, frozen=True):
+    """Evaluations left a module another one, so that it computes something else in training, and training went on.
+
+    tensors: that it holds and that differ, by their paths, most first; parameters: those among them, of which an
+    optimizer holds some if it is `trained`. change: of what it computes for the same input, relative to the largest
+    value, tried on copies that were put into evaluation mode and back. alike: an evaluation of them computes what it
+    would if nothing but the mode had been set. again: a second evaluation changes it once more. times: how often it
+    happened to the module itself, of so many returns from an evaluation that were looked at. written_at: the line that
+    writes to the first of the tensors. back_at: of the methods that switch the mode there, the line that only the way
+    back runs. evaluated_at: the one that puts it into evaluation mode. Told at the end of the run.
+    """
+
+    module: int
+    tensors: list[str]
+    change: float
+    alike: bool
+    again: bool
+    trained: bool
+    parameters: list[int]
+    times: int
+    returns: int
+    written_at: Location | None
+    back_at: Location | None
+    evaluated_at: Location | None
+
+
 class SpectralVectorsOff(Event, frozen=True):
     """A module was evaluated with vectors of spectral norms, in these layers, that are shorter than one.
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import sys
-from collections.abc import Callable
-from types import CodeType, FrameType
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, MethodType
 from typing import Any
 
 from autograd_doctor.findings import Location
-from autograd_doctor.reading.places import is_own, lines_of
+from autograd_doctor.reading.places import innermost, is_own, lines_of
+from autograd_doctor.reading.without_running import is_a
+
+_OURS = "autograd_doctor."
 
 
 class ChangingLine:
@@ -53,9 +57,16 @@ class ChangingLine:
         return puts and attribute in names and not in_place
 
     def _entered(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
-        """A function is about to run: of the program's own, every line is looked at. Generated code has none."""
+        """A function is about to run: of the program's own, every line is looked at. Generated code has none.
+
+        What has changed by now, the line did that calls it, maybe by way of torch.
+        """
         path = frame.f_code.co_filename
         if self.found is not None or path.startswith("<") or not is_own(path):
+            return None
+        caller = innermost(frame.f_back)
+        if caller is not None and self._state() != self._before:
+            self._code, self.found = caller.f_code, lines_of(caller.f_code, caller.f_lineno)
             return None
         line = frame.f_lineno
         self._call = (self._call or frame) if self._in_call else None
@@ -72,3 +83,17 @@ class ChangingLine:
             return traced if self.found is None or self._in_call else None
 
         return traced
+
+
+@contextlib.contextmanager
+def untraced() -> Iterator[None]:
+    """A block in which none of ours traces the program, so that another can: what runs in it is no part of that."""
+    tracer = sys.gettrace()
+    is_ours = is_a(tracer, MethodType) and type(tracer.__self__).__module__.startswith(_OURS)  # type: ignore[union-attr]
+    if is_ours:
+        sys.settrace(None)
+    try:
+        yield
+    finally:
+        if is_ours:
+            sys.settrace(tracer)

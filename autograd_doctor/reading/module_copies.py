@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -93,7 +93,7 @@ def _side_effects_in(module: nn.Module, registered: set[int]) -> str:
         return "the program has hooks on it"
     if _is_torchs(kind):
         return ""
-    changes = [first_change(method) for method in _forward_methods(kind)]
+    changes = [first_change(method) for method in own_methods((kind,), "forward")]
     changes += [first_change(each, _enclosed(each, registered)) for each in _functions_held(module)]
     change = next(filter(None, changes), "")
     return f"its code has side effects: {change}" if change else ""
@@ -201,20 +201,22 @@ def _has_only_attributes(kind: type) -> bool:
     return kind.__basicsize__ == _STATELESS and kind.__dictoffset__ != 0
 
 
-def _forward_methods(kind: type) -> Iterator[FunctionType]:
-    """The program's own methods that a forward may call on its module, as the names in their code tell."""
-    waiting, met = ["forward"], set[str]()
+def own_methods(kinds: Collection[type], *names: str) -> Iterator[FunctionType]:
+    """The program's own methods of these names, and those of these classes that they may call on modules, as the names
+    in their code tell."""
+    waiting, met = list(names), set[str]()
     while waiting:
         name = waiting.pop()
         if name in met:
             continue
         met.add(name)
-        method = unwrapped(attribute(kind, name))
-        if is_a(method, property):
-            method = method.fget  # type: ignore[attr-defined]
-        if isinstance(method, FunctionType) and is_own(method.__code__.co_filename):
-            yield method
-            waiting += method.__code__.co_names
+        for kind in kinds:
+            method = unwrapped(attribute(kind, name))
+            if is_a(method, property):
+                method = method.fget  # type: ignore[attr-defined]
+            if isinstance(method, FunctionType) and is_own(method.__code__.co_filename):
+                yield method
+                waiting += method.__code__.co_names
 
 
 def copy_of(module: nn.Module, *, as_it_is: bool = False) -> nn.Module:

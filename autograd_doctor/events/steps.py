@@ -75,6 +75,7 @@ class Zeroing(Struct, frozen=True):
     parameters: list[int]
     cancels: bool = False
     zero_factors: int = 0
+    of_one: list[int] = []
 
 
 class Accumulation(Struct, frozen=True):

@@ -37,6 +37,7 @@ from autograd_doctor.reading.graph_walk import (
     zeroing_events,
 )
 from autograd_doctor.reading.leaf_hooks import is_hooked
+from autograd_doctor.reading.lone_shares import with_lone
 from autograd_doctor.reading.means import divisor_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
@@ -284,6 +285,7 @@ class BackwardRuns(Instrument):
             loss = [next(coming) for _ in run.late]
             gradients.settle([next(coming) for _ in passed_on])
             cuts, zeroings = zeroing_events(run.walk, gradients, self._parameters.get)
+            zeroings = with_lone(zeroings, run.walk, self._parameters.get)
             sent_to = {self._parameters.get(leaf) for leaf in gradients.sent_to()}
             told = replace(event, cuts=cuts + event.cuts, zeroings=zeroings, sent_to=sorted(sent_to & {*event.wrote}))
             for value in loss:

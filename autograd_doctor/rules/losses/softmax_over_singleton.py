@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import LossComputed, Shaping, SoftmaxOfOne
+from autograd_doctor.events.losses import LossComputed, LossOperand, Shaping, SoftmaxOfOne
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lone_shares import behind_lone_shares, teaches
 from autograd_doctor.views.losses import SOFTMAXES, SQUARED, WEIGHTED, classes, elsewhere, faulty_losses, named
 from autograd_doctor.wording import shape
 
@@ -16,36 +17,105 @@ _LOSSES = (
     *("binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "kl_div", "nll_loss"),
     *(*SQUARED, *WEIGHTED),
 )
+_SOFTMAXES = ("log_softmax", "softmax")
+_BY_DESIGN = (
+    "nothing to change where there is one key, component or class by design; otherwise look over which dimension the "
+    "softmax runs"
+)
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    varied = {event.location for event in trace.of(SoftmaxOfOne) if event.varies}
     at_losses = list(faulty_losses(trace, *_LOSSES, where=lambda event: _softmax(event) is not None, blamed=_softmax))
-    yield from map(_made_by_softmax, at_losses)
+    told = {softmax.location for events in at_losses if (softmax := _softmax(events[0])) is not None}
+    for events in at_losses:
+        if varied.isdisjoint(_places(events[0])):
+            yield _beside_others(trace, events) or _made_by_softmax(events)
     for events in faulty_losses(
         trace, "cross_entropy", where=lambda event: _softmax(event) is None and _has_one(event)
     ):
-        yield _one_class(events)
-    told = {softmax.location for events in at_losses if (softmax := _softmax(events[0])) is not None}
-    yield from _inside_models(trace, told)
+        if events[0].location not in varied:
+            yield _beside_others(trace, events) or _one_class(events)
+    yield from _inside_models(trace, varied | told)
 
 
-def _inside_models(trace: Trace, told: set[Location | None]) -> Iterator[Finding]:
+def _places(event: LossComputed) -> set[Location | None]:
+    """The lines that make a prediction and take it in."""
+    softmax = _softmax(event)
+    return {event.location, softmax.location if softmax is not None else event.location}
+
+
+def _inside_models(trace: Trace, others: set[Location | None]) -> Iterator[Finding]:
     """Lines where a softmax was always one of a single element, and where a backward lost its gradient; and those where
     something was always divided by itself, of which there is none."""
-    others = told | {event.location for event in trace.of(SoftmaxOfOne) if event.varies}
-    lost = {
-        zeroing.location: (zeroing.parameters, backward.step)
-        for backward in trace.of(BackwardRan)
-        for zeroing in backward.zeroings
-        if zeroing.operation in ("softmax", "log_softmax")
-    }
+    lost = _lost(trace)
+    for_none = {event.location for event in trace.of(SoftmaxOfOne) if event.for_none}
     for event in trace.of(SoftmaxOfOne):
-        if event.location in others:
+        if event.location in others or event.for_none:
             continue
-        if event.operation == "div":
+        is_slip = event.chosen or event.location in for_none
+        if event.operation == "div" and is_slip:
             yield _share_of_itself(trace, event)
-        elif event.location in lost:
-            yield _inside(trace, event, *lost[event.location])
+        elif (event.operation, event.location) in lost:
+            backward, parameters = lost[event.operation, event.location]
+            if event.operation in _SOFTMAXES and (is_slip or not teaches(trace, [backward.backward])):
+                yield _inside(trace, event, parameters, backward)
+            elif idle := sorted(behind_lone_shares(trace).intersection(parameters)):
+                yield _idle(trace, event, idle, backward)
+
+
+def _lost(trace: Trace) -> dict[tuple[str, Location | None], tuple[BackwardRan, list[int]]]:
+    """Where backwards lost gradients, each with the parameters that got none there."""
+    lost: dict[tuple[str, Location | None], tuple[BackwardRan, list[int]]] = {}
+    for backward in trace.of(BackwardRan):
+        for zeroing in backward.zeroings:
+            lost.setdefault((zeroing.operation, zeroing.location), (backward, zeroing.parameters))
+    return lost
+
+
+def _beside_others(trace: Trace, events: list[LossComputed]) -> Finding | None:
+    """A term that is constant for want of a second class, beside others from which the model learns.
+
+    Targets that differ are meant to tell things apart, and are none that a single class can have.
+    """
+    first = events[0]
+    differ = [event for event in events if _differs(event.target)]
+    if differ or not teaches(trace, [event.backward for event in events]):
+        return None
+    idle = sorted(behind_lone_shares(trace).intersection(trace.backwards[first.backward].reached))
+    named_ones = f", and {trace.parameter_names(idle)} learn nothing" if idle else ""
+    return RULE.finding(
+        f"`{first.operation}` got {named(first.prediction, 'a prediction')} of shape "
+        f"{shape(first.prediction.facts.shape)}, one class: this term teaches nothing{named_ones}; the other terms do",
+        subject=first.prediction.facts.name,
+        location=first.location,
+        help=_BY_DESIGN,
+        severity="info",
+        evidence={"prediction_shape": shape(first.prediction.facts.shape), "losses": len(events)},
+        step_first=first.step + 1,
+        step_count=len(events),
+        parameters=idle,
+    )
+
+
+def _differs(target: LossOperand) -> bool:
+    return target.facts.low is not None and target.facts.low != target.facts.high
+
+
+def _idle(trace: Trace, event: SoftmaxOfOne, parameters: list[int], backward: BackwardRan) -> Finding:
+    """The model may be built for several keys, components or choices, and have one of them here."""
+    return RULE.finding(
+        f"`{event.operation}` at {shape(event.shape)} weighs a single thing, which is constant: "
+        f"{trace.parameter_names(parameters)} learn nothing through it, and are taught by nothing else; the rest of "
+        "the model learns",
+        subject=trace.parameter_name(parameters[0]),
+        location=event.location,
+        help=_BY_DESIGN,
+        severity="info",
+        evidence={"softmax_shape": shape(event.shape), "softmax_dim": event.dim},
+        step_first=backward.step + 1,
+        parameters=parameters,
+    )
 
 
 def _share_of_itself(trace: Trace, event: SoftmaxOfOne) -> Finding:
@@ -63,8 +133,10 @@ def _share_of_itself(trace: Trace, event: SoftmaxOfOne) -> Finding:
     )
 
 
-def _inside(trace: Trace, event: SoftmaxOfOne, parameters: list[int], step: int) -> Finding:
+def _inside(trace: Trace, event: SoftmaxOfOne, parameters: list[int], backward: BackwardRan) -> Finding:
+    """An error where these parameters got nothing else, unless they may be a choice among several."""
     value = "0" if event.operation == "log_softmax" else "1"
+    is_lost = not behind_lone_shares(trace).isdisjoint(parameters) and not event.chosen
     return RULE.finding(
         f"`{event.operation}` runs over dimension {event.dim} of {shape(event.shape)}, which has size 1: what comes of "
         f"it is {value} everywhere, and {trace.parameter_names(parameters)} got gradients of zero through it",
@@ -72,9 +144,9 @@ def _inside(trace: Trace, event: SoftmaxOfOne, parameters: list[int], step: int)
         location=event.location,
         help="name the dimension of what is to be weighed against one another, positions for instance: `dim=1` of "
         "(samples, positions, 1)",
-        severity="warning",  # an error where these parameters got nothing else: then it folds that one in
+        severity=None if is_lost else "warning",
         evidence={"softmax_shape": shape(event.shape), "softmax_dim": event.dim},
-        step_first=step + 1,
+        step_first=backward.step + 1,
         parameters=parameters,
     )
 

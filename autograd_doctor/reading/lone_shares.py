@@ -5,15 +5,11 @@ A softmax over a dimension of size one is such a place, however it is written, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-import torch
-from msgspec.structs import replace
 from torch.autograd.function import BackwardCFunction
 
-from autograd_doctor.events.steps import Zeroing
 from autograd_doctor.reading.graph_walk import GraphWalk, Way, operation_of
 
 Node = Any
@@ -26,15 +22,10 @@ _UNSIGNED = 2**63
 """torch hands out negative dimensions that a node saved as 64-bit numbers without a sign."""
 
 
-def with_lone(
-    zeroings: Sequence[Zeroing], walk: GraphWalk, number: Callable[[torch.Tensor], int | None]
-) -> list[Zeroing]:
-    """Zeroings, with those parameters that nothing but such places lead to."""
-    closed = closed_ways(walk) if zeroings else set()
-    if not closed:
-        return list(zeroings)
-    around = {number(walk.leaves[leaf]) for leaf in walk.leaves_around(closed=closed)}
-    return [replace(each, of_one=[p for p in each.parameters if p not in around]) for each in zeroings]
+def leaves_behind_shares(walk: GraphWalk) -> set[int]:
+    """Keys of the leaf nodes that nothing but such places lead to."""
+    closed = closed_ways(walk)
+    return walk.leaves.keys() - walk.leaves_around(closed=closed) if closed else set()
 
 
 def closed_ways(walk: GraphWalk) -> set[Way]:

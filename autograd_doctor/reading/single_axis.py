@@ -69,11 +69,10 @@ def _after(op: Op, value: Value, axis: int) -> int | bool | None:
 
 
 def _turned(op: Op, rank: int, axis: int) -> int | None:
-    given = [op.options.get("dim0"), op.options.get("dim1")] if "dim0" in op.options else op.numbers
-    if op.name != "transpose":
-        given = [-2, -1] if rank > 1 else []
-    dims = [int(each) % rank for each in given if isinstance(each, int)]
-    if len(dims) != 2 or (op.name == "T" and rank > 2):
+    """Two dimensions change places; those that the program did not name are the last two."""
+    named = [op.options.get("dim0"), op.options.get("dim1")] if op.name == "transpose" else [-2, -1]
+    dims = [each % rank for each in (*op.numbers, *named) if isinstance(each, int)]
+    if len(dims) != 2 or rank < 2 or (op.name == "T" and rank > 2):
         return None
     return dims[1 - dims.index(axis)] if axis in dims else axis
 

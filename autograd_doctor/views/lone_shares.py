@@ -9,12 +9,12 @@ from autograd_doctor.trace import Trace
 
 
 def behind_lone_shares(trace: Trace) -> set[int]:
-    """Parameters that nothing but such shares could teach, in each backward that lost their gradient, and that nothing
-    ever taught."""
-    zeroings = [zeroing for event in trace.of(BackwardRan) for zeroing in event.zeroings]
-    others = {p for zeroing in zeroings for p in set(zeroing.parameters).difference(zeroing.of_one)}
-    taught = {p for p, norms in trace.gradient_norms.items() if any(norms)}
-    return {p for zeroing in zeroings for p in zeroing.of_one} - others - taught
+    """Parameters that nothing but such shares could teach in all backwards, and that nothing ever taught."""
+    behind = {p for event in trace.of(BackwardRan) for p in event.of_one}
+    others = (
+        {p for event in trace.of(BackwardRan) for p in {*event.wrote}.difference(event.of_one)} if behind else set()
+    )
+    return behind - others - {p for p in behind if any(trace.gradient_norms.get(p, ()))}
 
 
 def teaches(trace: Trace, backwards: Iterable[int]) -> bool:

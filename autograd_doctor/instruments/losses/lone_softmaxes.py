@@ -90,7 +90,8 @@ class LoneSoftmaxes(WithinStep):
         )
         if is_one if known is None else known and not is_one:
             self.emit(told)
-        if is_one and op.location not in self._for_none and len(self._made) < _MOST_LINES:
+        keeps_dim = op.output.shape == given.shape
+        if is_one and keeps_dim and op.location not in self._for_none and len(self._made) < _MOST_LINES:
             self._made[op.output] = told
 
     def _backward_began(self, call: BackwardCall) -> None:

@@ -278,7 +278,8 @@ RULE = Rule(
     fix="Bring the operation back to a range where it has a gradient: check initial values, inputs, clamp bounds and "
     "masks.",
     fine="Biases whose effect cancels mathematically (before a normalisation, in a difference of scores), rows of an "
-    "embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. If "
+    "embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. What "
+    "only a softmax over a single number could teach: `AD613` tells of that. If "
     "the same lines pass on gradients in another model, before or after, this model is a control, such as one "
     "component compared with several. A loss over classes that passes nothing on in the steps that were looked at may "
     "have targets in others: beside terms that learn, it is a warning. If only vectors and scalars have no gradient, "

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import prod
-
-from autograd_doctor.operations import DROPOUTS, MOVES
+from autograd_doctor.operations import DROPOUTS
 from autograd_doctor.tape import Op, Value
 
 _KEEPS = DROPOUTS | {"alias", "bfloat16", "clone", "contiguous", "cpu", "cuda", "double", "float", "half", "to"}
 _STRETCHES = frozenset({"broadcast_to", "expand", "expand_as", "mul"})
 _MATRICES = frozenset({"bmm", "matmul", "mm"})
 _CHOOSE = frozenset({"amax", "amin", "gather", "kthvalue", "max", "min", "sort", "take_along_dim", "topk"})
+_SLICES = frozenset({"__getitem__", "narrow"})
 _VALUE_BY_VALUE = frozenset({"add", "div", "exp", "mul", "neg", "pow", "relu", "sigmoid", "softplus", "sub"})
 _LONGEST_WAY = 32
 
@@ -32,19 +30,21 @@ def is_taken_for_none(value: Value, axis: int) -> bool:
     return False
 
 
-def is_one_of_several(value: Value) -> bool:
-    """Whether the program had several numbers for each sample and chose this one by their values."""
-    kept = prod(value.shape[1:])
+def is_one_of_several(value: Value, axis: int) -> bool:
+    """Whether there were several numbers along a dimension, and the program chose one of them by their values."""
+    at: int | None = axis
     for _ in range(_LONGEST_WAY):
         op = value.by
         if op is None or not op.values:
             return False
-        value = op.values[0]
-        if op.name in _CHOOSE:
-            if prod(value.shape[1:]) > kept:
-                return True
-        elif op.name not in MOVES | _VALUE_BY_VALUE:
+        source, rank = op.values[0], len(value.shape)
+        if op.name in _CHOOSE and (at is None or len(source.shape) == rank):
+            return source.count > value.count if at is None else source.shape[at] > 1
+        if op.name == "unsqueeze" and op.dim is not None and at is not None:
+            at = None if op.dim % rank == at else at - (op.dim % rank < at)
+        elif not (op.name in _SLICES | _VALUE_BY_VALUE | _KEEPS and len(source.shape) == rank):
             return False
+        value = source
     return False
 
 
@@ -96,8 +96,5 @@ def _summed(op: Op, value: Value, axis: int) -> int | bool | None:
     letter = terms[place][axis]
     if letter in result:
         return result.index(letter)
-    return True if not _has(letter, terms[:place] + terms[place + 1 :]) else None
-
-
-def _has(letter: str, terms: Iterable[str]) -> bool:
-    return any(letter in term for term in terms)
+    others = terms[:place] + terms[place + 1 :]
+    return True if others and letter not in "".join(others) else None

@@ -86,7 +86,7 @@ class LoneSoftmaxes(WithinStep):
             dim=dim,
             varies=not is_one,
             parameters=numbers_in(op.output.values),
-            chosen=is_one and is_one_of_several(given),
+            chosen=is_one and is_one_of_several(given, dim),
         )
         if is_one if known is None else known and not is_one:
             self.emit(told)

@@ -37,11 +37,11 @@ from autograd_doctor.reading.graph_walk import (
     zeroing_events,
 )
 from autograd_doctor.reading.leaf_hooks import is_hooked
-from autograd_doctor.reading.lone_shares import leaves_behind_shares
 from autograd_doctor.reading.means import divisor_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
+from autograd_doctor.reading.shares_of_one import leaves_behind_shares
 from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import (
     describe,

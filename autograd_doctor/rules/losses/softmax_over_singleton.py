@@ -147,7 +147,8 @@ def _share_of_itself(trace: Trace, event: SoftmaxOfOne) -> Finding:
 def _inside(trace: Trace, event: SoftmaxOfOne, parameters: list[int], backward: BackwardRan) -> Finding:
     """An error where these parameters got nothing else, unless they may be a choice among several."""
     value = "0" if event.operation == "log_softmax" else "1"
-    is_lost = not behind_lone_shares(trace).isdisjoint(parameters) and not event.chosen
+    idle = behind_lone_shares(trace).intersection(parameters)
+    is_lost = bool(idle) and not event.chosen
     return RULE.finding(
         f"`{event.operation}` runs over dimension {event.dim} of {shape(event.shape)}, which has size 1: what comes of "
         f"it is {value} everywhere, and {trace.parameter_names(parameters)} got gradients of zero through it",
@@ -156,7 +157,7 @@ def _inside(trace: Trace, event: SoftmaxOfOne, parameters: list[int], backward: 
         help="name the dimension of what is to be weighed against one another, positions for instance: `dim=1` of "
         "(samples, positions, 1)",
         severity=None if is_lost else "warning",
-        so_far=is_lost and may_learn_later(trace, parameters),
+        so_far=is_lost and may_learn_later(trace, idle),
         evidence={"softmax_shape": shape(event.shape), "softmax_dim": event.dim},
         step_first=backward.step + 1,
         parameters=parameters,

@@ -29,9 +29,14 @@ NEEDS = {
     "ad401_bandit_entropy": ("2.5", "random numbers with which it fails within 30 steps"),
     "ad716_anchor_is_the_positive": ("2.6", "nodes that tell the shape of what they made"),
     "ad716_one_view_twice": ("2.6", "nodes that tell the shape of what they made"),
+    "healthy_discharge_by_one_component": ("2.6", "nodes that tell the shape of what they made"),
+    "healthy_forecast_with_one_regional_token": ("2.6", "nodes that tell the shape of what they made"),
     "healthy_fully_sharded": ("2.6", "`fully_shard` under its present name"),
     "healthy_functions_at_zero": ("2.5", "a finite slope of `atan2` at (0, 0)"),
+    "healthy_greenhouse_with_one_lamp": ("2.6", "nodes that tell the shape of what they made"),
     "healthy_heading_of_vehicle": ("2.5", "a finite slope of `atan2` at (0, 0)"),
+    "healthy_machines_that_arrive_one_by_one": ("2.6", "nodes that tell the shape of what they made"),
+    "healthy_order_with_one_family": ("2.6", "nodes that tell the shape of what they made"),
 }
 
 

@@ -42,6 +42,15 @@ def scheduled(step: int, rate: float, *, first: bool = False) -> SchedulerSteppe
 # --------------------------------------------------------------------------------------------------------- the rule
 
 
+def test_a_first_class_alone_may_have_others_after_it() -> None:
+    """As long as the program goes on, and nothing but the share of one is in the way."""
+    ran = {"wrote": [W, B], "of_one": [W, B]}
+    still = [*steps(4, {W: 0.0, B: 0.0}, backward=ran), compared()]
+    assert examined(RULE, NAMES, still, RunEnded(reason="steps")) == []
+    assert examined(RULE, NAMES, still, RunEnded(reason="finished"))
+    assert examined(RULE, NAMES, still, backward(9, wrote=[W]), RunEnded(reason="steps"))
+
+
 def test_steps_that_changed_nothing_are_said_with_what_they_had() -> None:
     (finding,) = examined(RULE, NAMES, steps(5, {W: 0.5, B: 0.25}, learning_rates=[0.1]), compared())
     assert (finding.severity, finding.location, finding.step_count) == ("error", at(21), 5)

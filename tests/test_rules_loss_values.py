@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from traces import at, backward, built, examined, seen
+from msgspec.structs import replace
+from traces import at, backward, built, examined, seen, stepped
 
 from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.events.event import Event
@@ -20,10 +21,10 @@ from autograd_doctor.events.losses import (
     Shaping,
     SoftmaxOfOne,
 )
-from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.run import ProgramRaised, RunEnded
 from autograd_doctor.events.steps import Zeroing
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule
+from autograd_doctor.rules import SO_FAR, Rule
 from autograd_doctor.rules.losses import (
     broadcast_comparison,
     broadcast_loss,
@@ -337,6 +338,77 @@ def test_cross_entropy_of_one_class() -> None:
     assert examined(softmax_over_singleton.RULE, WHO, loss("cross_entropy", prediction(None))) == []
     one_sample = operand(-1, 1, shape=(1,), live=True)
     assert examined(softmax_over_singleton.RULE, WHO, loss("cross_entropy", one_sample, class_dim=0)) == []
+
+
+SEVERAL = (seen(WEIGHT, "weight"), seen(2, "head.weight"), built(WEIGHT, 2))
+ENDED, STOPPED = RunEnded(reason="finished"), RunEnded(reason="steps")
+
+
+def numbered(low: int, high: int) -> LossOperand:
+    """Targets that are numbers of classes."""
+    facts = TensorFacts(shape=[16], dtype="int64", name="y", low=low, high=high)
+    return LossOperand(facts=facts)
+
+
+def of_one_class(target: LossOperand, norm: float, end: Event, *more: Any) -> list[Finding]:
+    """What is said of a `cross_entropy` that leaves parameter 2 without a gradient, and another one with this."""
+    ran, event = loss("cross_entropy", operand(-1, 1, shape=(16, 1), live=True), target)
+    ran = replace(ran, wrote=[WEIGHT, 2], reached=[WEIGHT, 2], of_one=[2] if norm else [WEIGHT, 2])
+    return examined(softmax_over_singleton.RULE, SEVERAL, ran, event, stepped(0, {WEIGHT: norm, 2: 0.0}), *more, end)
+
+
+def test_one_class_beside_other_terms_is_told_and_no_fault() -> None:
+    (told,) = of_one_class(numbered(0, 0), 0.5, ENDED)
+    assert (line_of(told), told.severity, told.parameters) == (20, "info", (2,))
+    assert "`head.weight` learn nothing" in told.message
+    (ignored,) = of_one_class(numbered(-100, 0), 0.5, ENDED)
+    assert ignored.severity == "info"
+
+
+def test_targets_that_differ_are_none_of_one_class() -> None:
+    for norm, end in ((0.5, ENDED), (0.0, ENDED), (0.0, STOPPED)):
+        (fault,) = of_one_class(BINARY, norm, end)
+        assert (line_of(fault), fault.severity, fault.confidence) == (20, "error", "high")
+
+
+def test_one_class_from_which_nothing_learns() -> None:
+    (fault,) = of_one_class(numbered(0, 0), 0.0, ENDED)
+    assert (fault.severity, fault.confidence) == ("error", "high")
+    (hedged,) = of_one_class(numbered(0, 0), 0.0, STOPPED)
+    assert (hedged.severity, SO_FAR in hedged.notes) == ("warning", True)
+
+
+def test_a_line_with_more_classes_later_is_silent() -> None:
+    more = SoftmaxOfOne(location=at(20), operation="cross_entropy", shape=[16, 2], dim=1, varies=True)
+    for norm in (0.0, 0.5):
+        assert of_one_class(numbered(0, 0), norm, ENDED, more) == []
+
+
+def inside(event: SoftmaxOfOne, *more: Any, norm: float = 0.5, end: Event = ENDED) -> list[tuple[str, tuple[int, ...]]]:
+    """What is said of a softmax in a model that leaves parameter 2 without a gradient."""
+    zeroings = [Zeroing(operation=event.operation, location=at(8), parameters=[WEIGHT, 2])]
+    ran = backward(0, wrote=[WEIGHT, 2], of_one=[2], zeroings=zeroings)
+    steps = stepped(0, {WEIGHT: norm, 2: 0.0})
+    found = examined(softmax_over_singleton.RULE, SEVERAL, ran, steps, event, *more, end)
+    return [(each.severity, each.parameters) for each in found]
+
+
+def test_a_softmax_of_one_that_the_model_was_built_for() -> None:
+    alone = SoftmaxOfOne(location=at(8), operation="softmax", shape=[16, 1], dim=1, parameters=[WEIGHT, 2])
+    assert inside(alone) == [("info", (2,))]
+    assert inside(replace(alone, operation="div")) == [("info", (2,))]
+    assert inside(replace(alone, chosen=True)) == [("warning", (WEIGHT, 2))]
+    assert inside(replace(alone, operation="div", chosen=True)) == [("warning", (WEIGHT, 2))]
+    assert inside(alone, replace(alone, for_none=True)) == [("error", (WEIGHT, 2))]
+    assert inside(alone, replace(alone, for_none=True), end=STOPPED) == [("warning", (WEIGHT, 2))]
+    assert inside(alone, norm=0.0) == [("error", (WEIGHT, 2))]
+    assert inside(alone, replace(alone, varies=True)) == []
+
+
+def test_what_learns_in_another_way_is_not_idle() -> None:
+    alone = SoftmaxOfOne(location=at(8), operation="softmax", shape=[16, 1], dim=1, parameters=[WEIGHT, 2])
+    assert inside(alone, stepped(1, {2: 0.3})) == []
+    assert inside(alone, backward(1, wrote=[2])) == []  # where something else leaves it without a gradient
 
 
 # ------------------------------------------------------------------------------------------------ values and ranges

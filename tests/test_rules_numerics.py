@@ -270,6 +270,14 @@ def test_where_nothing_learns_there_is_no_stage_to_wait_for() -> None:
     assert finding.severity == "error"
 
 
+def test_what_only_shares_of_a_single_number_could_teach_is_left_to_another_rule() -> None:
+    alone = {"wrote": [0, 1, 2], "of_one": [0, 2]}
+    assert not examined(zero_gradients.RULE, WHO, dead(**alone), FINISHED)
+    assert not examined(zero_gradients.RULE, WHO, dead(zeroings=[], **alone), FINISHED)
+    otherwise = backward(9, wrote=[0, 2])
+    assert examined(zero_gradients.RULE, WHO, dead(**alone), otherwise, FINISHED)
+
+
 def test_weights_that_are_fed_zeros_belong_to_the_same_cause() -> None:
     facts = {"zeroings": [RELU], "loss": 2.0}
     (finding,) = examined(zero_gradients.RULE, WHO, steps(6, {0: 0.0, 1: 0.0, 2: 0.0}, backward=facts))

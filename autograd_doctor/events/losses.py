@@ -115,7 +115,9 @@ class NormalisedAcross(Event, frozen=True):
 class SoftmaxOfOne(Event, frozen=True):
     """A softmax ran over a dimension of size one, or of another size, after that, at the same line (`varies`).
 
-    Or something was divided by its own sum (`div`) over such a dimension. parameters: those that flow into it.
+    Or something was divided by its own sum (`div`) over such a dimension; `cross_entropy` takes a softmax, and so does
+    attention. parameters: those that flow into it. chosen: the program chose it of several. for_none: what came of it
+    takes the dimension for none, as by stretching it over features; told once a backward begins.
     """
 
     location: Location | None
@@ -124,6 +126,8 @@ class SoftmaxOfOne(Event, frozen=True):
     dim: int
     varies: bool = False
     parameters: list[int] = []
+    chosen: bool = False
+    for_none: bool = False
 
 
 class WeightsApart(Event, frozen=True):

@@ -97,6 +97,8 @@ class BackwardRan(Event, frozen=True):
     before: those from which something was computed that some that one holds work on.
     ahead: where it reached parameters of several optimizers, those none of whose parameters works on the others'.
     sent_to: of those it wrote, where gradients were looked at, those to which a nonzero one was sent.
+    of_one: the others of those it wrote that the root depends on only by way of softmaxes over a single number, or of
+    other shares of one, which are constant.
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
@@ -124,6 +126,7 @@ class BackwardRan(Event, frozen=True):
     ahead: list[int] = []
     wrote: list[int] = []
     sent_to: list[int] = []
+    of_one: list[int] = []
     cuts: list[Cut] = []
     zeroings: list[Zeroing] = []
     accumulated: Accumulation | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -38,6 +38,8 @@ _ZERO_BY_DEFINITION = frozenset({"RoundBackward", "SignBackward", "FloorBackward
 _MULTIPLIES = frozenset({"Addmm", "Addmv", "Baddbmm", "Bmm", "Convolution", "Dot", "Mm", "Mul", "Mv"})
 
 Node = Any
+Way = tuple[int, int]
+"""From the node with this key to the operand at this place."""
 Look = Callable[[], AbstractContextManager[None]]
 
 
@@ -130,15 +132,18 @@ class GraphWalk:
         """What is known of how the nodes came to be, each once."""
         return list(dict.fromkeys(made for made in self.made.values() if made is not None))
 
-    def leaves_around(self, avoided: set[int]) -> set[int]:
-        """Keys of the leaf nodes that gradients of the roots flow into by ways through none of these nodes."""
+    def leaves_around(self, avoided: Set[int] = frozenset(), closed: Set[Way] = frozenset()) -> set[int]:
+        """Keys of the leaf nodes that gradients of the roots flow into by ways through none of these nodes, and by none
+        of these ways from a node to an operand."""
         met: set[int] = set()
         pending = [key for key in self.nodes if key not in self.consumers]
         while pending:
             key = pending.pop()
             if key not in met and key not in avoided:
                 met.add(key)
-                pending += [id(source) for source, _ in self.nodes[key].next_functions if id(source) in self.nodes]
+                sources = enumerate(self.nodes[key].next_functions)
+                open_ones = (id(source) for place, (source, _) in sources if (key, place) not in closed)
+                pending += [source for source in open_ones if source in self.nodes]
         return met & self.leaves.keys()
 
     def meeting_of(self, key: int) -> Node | None:

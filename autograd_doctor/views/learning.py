@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lone_shares import behind_lone_shares
 from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.views.step_cycle import groups_of
 from autograd_doctor.wording import plural
@@ -41,6 +42,8 @@ def awaited(trace: Trace) -> str:
         return _all_skipped(trace)
     if unchanged(trace) and not has_ended(trace) and all(_may_rise(trace, step) for step in trace.steps):
         return f"the schedule kept the learning rate at 0 in all {plural(len(trace.steps), 'step')} seen"
+    if unchanged(trace) and not has_ended(trace) and unchanged(trace) <= behind_lone_shares(trace):
+        return "there was a single class or the like to choose from so far, of which nothing can be learned"
     return ""
 
 

@@ -41,6 +41,7 @@ from autograd_doctor.reading.means import divisor_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
+from autograd_doctor.reading.shares_of_one import leaves_behind_shares
 from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import (
     describe,
@@ -286,6 +287,7 @@ class BackwardRuns(Instrument):
             cuts, zeroings = zeroing_events(run.walk, gradients, self._parameters.get)
             sent_to = {self._parameters.get(leaf) for leaf in gradients.sent_to()}
             told = replace(event, cuts=cuts + event.cuts, zeroings=zeroings, sent_to=sorted(sent_to & {*event.wrote}))
+            told = replace(told, of_one=self._of_one(run.walk, {*event.wrote} - sent_to))
             for value in loss:
                 root = with_value(run.root, value)
                 told = replace(told, root=root, loss=_value_of(root))
@@ -298,6 +300,12 @@ class BackwardRuns(Instrument):
                 self.gradients_seen.relay(GradientsSeen(run.walk, run.location, gradients.magnitudes))
 
         self._late_values.ask(self, [*run.late, *passed_on, *sizes.parts], tell, in_place=True)
+
+    def _of_one(self, walk: GraphWalk, without: set[int]) -> list[int]:
+        """Of parameters without a gradient, those that shares of a single number keep from one."""
+        behind_shares = leaves_behind_shares(walk) if without else set()
+        numbers = (self._parameters.get(walk.leaves[leaf]) for leaf in behind_shares)
+        return sorted(without.intersection(number for number in numbers if number is not None))
 
     def _written(self) -> list[tuple[int, torch.Tensor]]:
         """The gradients that the backward has written."""

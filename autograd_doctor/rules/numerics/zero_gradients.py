@@ -11,6 +11,7 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.operations import CLASSES
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lone_shares import behind_lone_shares
 from autograd_doctor.views.siblings import backwards_of_siblings
 from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.wording import plural
@@ -21,6 +22,7 @@ _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     zero = _always_zero(trace, int(tunables["minimum_steps"]))
     zero -= {p for event in trace.of(BackwardRan) for cut in event.cuts if _is_cut(cut) for p in cut.parameters}
+    zero -= behind_lone_shares(trace)
     found: list[tuple[set[int], Zeroing, BackwardRan]] = []
     for zeroing, backward in _first_zeroings(trace):
         below = zero.intersection(zeroing.parameters)
@@ -276,7 +278,8 @@ RULE = Rule(
     fix="Bring the operation back to a range where it has a gradient: check initial values, inputs, clamp bounds and "
     "masks.",
     fine="Biases whose effect cancels mathematically (before a normalisation, in a difference of scores), rows of an "
-    "embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. If "
+    "embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. What "
+    "only a softmax over a single number could teach: `AD613` tells of that. If "
     "the same lines pass on gradients in another model, before or after, this model is a control, such as one "
     "component compared with several. A loss over classes that passes nothing on in the steps that were looked at may "
     "have targets in others: beside terms that learn, it is a warning. If only vectors and scalars have no gradient, "

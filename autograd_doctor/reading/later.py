@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from autograd_doctor.reading.module_tree import modules_in
+from autograd_doctor.reading.call_copies import CopiedCall
+from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.recorded_calls import Given, Recording
+from autograd_doctor.reading.recorded_calls import Given, Meeting, Recording
 from autograd_doctor.reading.tensor_facts import at_home, near, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
@@ -29,6 +30,9 @@ _SHORTEST, _LONGEST = 4, 4096
 _ALIKE = 0.99
 _MASKED = 0.7
 """Of the places that are chosen, BERT masks 80 %, and puts other tokens into some of the rest (arXiv:1810.04805)."""
+
+Compared = Callable[[list[torch.Tensor]], torch.Tensor]
+"""What a loss is told of the tensors that a module returns."""
 
 
 class Shift(NamedTuple):
@@ -265,15 +269,42 @@ def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bo
     return _heeds_place(called, tokens, 1, 0)
 
 
-def heeds_end(module: nn.Module, args: Any, kwargs: Any, series: torch.Tensor, dim: int) -> bool:
-    """Whether anything that a copy returns depends on the last place of a series. Raises `Undecided`."""
+def heeds_end(call: CopiedCall, series: torch.Tensor, dim: int, compared: Compared) -> bool:
+    """Whether what is compared of all that a copy returns depends on the last place of a series. Raises `Undecided`."""
 
     def called() -> list[torch.Tensor]:
         with alone():
-            output = module(*fresh(args), **fresh(kwargs))
-        return [each.clone() for each in tensors_in([output], EVERYTHING)]
+            output = call.module(*fresh(call.args), **fresh(call.kwargs))
+            return [compared(tensors_in([output], EVERYTHING)).detach().clone()]
 
     return _heeds_place(called, series, dim, series.shape[dim] - 1)
+
+
+def end_comes_through(call: CopiedCall, series: torch.Tensor, dim: int) -> bool:
+    """Whether the last place of a series comes to parameters of a copy as no random numbers have changed it: one that
+    is made noisy, dropped or swapped before cannot be copied. Raises `Undecided`.
+
+    Looked at is what goes, without having met a parameter, into an operation with what has.
+    """
+    for _, parameter in parameters_in(call.module):
+        parameter.requires_grad_(parameter.is_floating_point())
+    before, other = _met_by_parameters(call, 0), _met_by_parameters(call, 1)
+    with _changed(series, dim, series.shape[dim] - 1):
+        after = _met_by_parameters(call, 0)
+    if not [each.shape for each in before] == [each.shape for each in other] == [each.shape for each in after]:
+        raise Undecided("what it computes differs from call to call")
+    changed = [a != b for a, b in zip(before, after, strict=True)]
+    return any(
+        bool(where.any()) and torch.equal(a[where], b[where])
+        for where, a, b in zip(changed, before, other, strict=True)
+    )
+
+
+def _met_by_parameters(call: CopiedCall, seed: int) -> list[torch.Tensor]:
+    meeting = Meeting()
+    with alone(seed), meeting:
+        call.module(*fresh(call.args), **fresh(call.kwargs))
+    return meeting.data
 
 
 def _heeds_place(called: Callable[[], list[torch.Tensor]], series: torch.Tensor, dim: int, place: int) -> bool:

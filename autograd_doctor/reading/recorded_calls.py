@@ -1,4 +1,5 @@
-"""What operations give while a copy of a module is called, to find the first that gives something else another time."""
+"""What operations take and give while a copy of a module is called, to find out where that is something else another
+time."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ from autograd_doctor.reading.tensors_in import tensors_in
 
 _MOST_RECORDED = 4000
 """Operations of one call."""
+_MOST_MET = 2**22
+"""Numbers of what they take in."""
 
 
 class Given(NamedTuple):
@@ -47,3 +50,23 @@ class Recording(TorchFunctionMode):
             values = self._keep(tensors_in([result]))
             self.operations.append(Given(name, where if where != self._outside else None, shapes, values))
         return result
+
+
+class Meeting(TorchFunctionMode):
+    """Copies what has met no parameter yet, as it goes into operations with parameters, or with what came of some.
+
+    data: that, in its order. Parameters are known by their gradients, which all are to have.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data: list[torch.Tensor] = []
+        self._left = _MOST_MET
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = tensors_in((*args, *(kwargs or {}).values()))
+        plain = [each for each in given if not each.requires_grad]
+        self._left -= sum(each.numel() for each in plain) if len(plain) < len(given) else 0
+        if len(plain) < len(given) and self._left >= 0 and classify(func)[0] is Kind.OPERATION:
+            self.data += (each.clone() for each in plain)
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,148 @@
+"""What operations have made of the results of a call, made again of those of a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from autograd_doctor.reading.numbers import ValueTable
+from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.trials import Undecided
+
+_MOST = 2_000
+"""Values of a step."""
+_MOST_BESIDE = 2**20
+"""Numbers of a tensor that an operation takes in beside them."""
+
+
+@dataclass(eq=False, slots=True)
+class Made:
+    """A value that came of results of calls. No tensor that did is kept.
+
+    number: what was made of it has a larger one. by: what made it, as the so manieth of its results; None for what
+    came out of a call, and of nothing that is known. result_of: the calls that returned it, as the so manieth.
+    """
+
+    number: int
+    by: _Deed | None = None
+    position: int = 0
+    result_of: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class _Deed:
+    """An operation, with a `Made` in place of each tensor that is one, and the others without their graphs."""
+
+    function: Callable[..., Any]
+    args: Any
+    kwargs: Any
+
+    def again(self, values: Mapping[int, torch.Tensor]) -> list[torch.Tensor]:
+        args, kwargs = _with_values(self.args, values), _with_values(self.kwargs, values)
+        return tensors_in([self.function(*args, **kwargs)])
+
+
+class Makings:
+    """What is made of the results of calls, operation by operation; a change in place of one ends what is known."""
+
+    def __init__(self, table: ValueTable[Made]) -> None:
+        self._made = table
+        self._count = 0
+
+    def clear(self) -> None:
+        self._made.clear()
+        self._count = 0
+
+    def of(self, tensor: torch.Tensor) -> Made | None:
+        return self._made.get(tensor)
+
+    def returned(self, results: Sequence[torch.Tensor], call: int) -> None:
+        """A call has returned these, be they known already or not."""
+        for position, tensor in enumerate(results):
+            known = self._made.now(tensor) or self._put(tensor, None, 0)
+            known.result_of.setdefault(call, position)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def operated(self, function: Callable[..., Any], args: Any, kwargs: Any, results: Sequence[torch.Tensor]) -> None:
+        """An operation on some of them has given these."""
+        if self._count >= _MOST:
+            return
+        try:
+            deed = _Deed(function, self._kept(tuple(args)), self._kept(kwargs))
+        except Undecided:
+            return
+        for position, tensor in enumerate(results):
+            self._put(tensor, deed, position)
+
+    def _put(self, tensor: torch.Tensor, deed: _Deed | None, position: int) -> Made:
+        self._count += 1
+        made = Made(self._count, deed, position)
+        self._made.put(tensor, made)
+        return made
+
+    def _kept(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            made = self.of(value)
+            if made is None and (value.numel() > _MOST_BESIDE or dispatches(value)):
+                raise Undecided("an operation on its result takes in what is too large, or no plain tensor")
+            return made or value.detach()
+        if type(value) in (list, tuple):
+            return type(value)(map(self._kept, value))
+        if type(value) is dict:
+            return {key: self._kept(each) for key, each in value.items()}
+        if tensors_in([value]):
+            raise Undecided("an operation on its result takes in tensors in what cannot be copied")
+        return value
+
+
+def made_again(value: Made, call: int, results: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The value that operations make of these results of a call as they have made it of others. Raises `Undecided`
+    where it came of other calls, too."""
+    found: dict[int, torch.Tensor] = {}
+    for each in sorted(_needed(value, call), key=lambda each: each.number):
+        made = results if call in each.result_of else each.by.again(found) if each.by is not None else []
+        position = each.result_of.get(call, each.position)
+        if position >= len(made):
+            raise Undecided("a copy does not return what it has returned")
+        found[each.number] = made[position]
+    return found[value.number]
+
+
+def _needed(value: Made, call: int) -> Iterator[Made]:
+    waiting, met = [value], set[Made]()
+    while waiting:
+        each = waiting.pop()
+        if each in met:
+            continue
+        met.add(each)
+        yield each
+        if call in each.result_of:
+            continue
+        if each.by is None:
+            raise Undecided("it is compared together with what others have returned")
+        waiting += _made_in((each.by.args, each.by.kwargs))
+
+
+def _made_in(value: Any) -> Iterator[Made]:
+    if isinstance(value, Made):
+        yield value
+    elif type(value) in (list, tuple, dict):
+        for each in value.values() if type(value) is dict else value:
+            yield from _made_in(each)
+
+
+def _with_values(value: Any, values: Mapping[int, torch.Tensor]) -> Any:
+    """Arguments with copies of all tensors: an operation may write to what it is given."""
+    if isinstance(value, Made | torch.Tensor):
+        return (values[value.number] if isinstance(value, Made) else value).clone()
+    if type(value) in (list, tuple):
+        return type(value)(_with_values(each, values) for each in value)
+    if type(value) is dict:
+        return {key: _with_values(each, values) for key, each in value.items()}
+    return value

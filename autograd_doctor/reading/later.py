@@ -16,7 +16,7 @@ from torch import nn
 from autograd_doctor.reading.call_copies import CopiedCall
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.recorded_calls import Given, Meeting, Recording
+from autograd_doctor.reading.recorded_calls import Given, Listening, Recording
 from autograd_doctor.reading.tensor_facts import at_home, near, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
@@ -25,14 +25,16 @@ _FURTHEST = 2
 """Positions by which targets may be ahead: one in a language model, two if something shifted them twice."""
 _LEAST = 8
 """Tokens that are compared: fewer agree by chance."""
+_MOST_MET = 2**22
+"""Numbers of what goes into operations with parameters."""
 _SHORTEST, _LONGEST = 4, 4096
 """Places of a series."""
 _ALIKE = 0.99
 _MASKED = 0.7
 """Of the places that are chosen, BERT masks 80 %, and puts other tokens into some of the rest (arXiv:1810.04805)."""
 
-Compared = Callable[[list[torch.Tensor]], torch.Tensor]
-"""What a loss is told of the tensors that a module returns."""
+Compared = Callable[[CopiedCall], torch.Tensor]
+"""Makes a call, and gives what a loss compares of all that it computes."""
 
 
 class Shift(NamedTuple):
@@ -274,8 +276,7 @@ def heeds_end(call: CopiedCall, series: torch.Tensor, dim: int, compared: Compar
 
     def called() -> list[torch.Tensor]:
         with alone():
-            output = call.module(*fresh(call.args), **fresh(call.kwargs))
-            return [compared(tensors_in([output], EVERYTHING)).detach().clone()]
+            return [compared(call).detach().clone()]
 
     return _heeds_place(called, series, dim, series.shape[dim] - 1)
 
@@ -301,10 +302,19 @@ def end_comes_through(call: CopiedCall, series: torch.Tensor, dim: int) -> bool:
 
 
 def _met_by_parameters(call: CopiedCall, seed: int) -> list[torch.Tensor]:
-    meeting = Meeting()
-    with alone(seed), meeting:
-        call.module(*fresh(call.args), **fresh(call.kwargs))
-    return meeting.data
+    found: list[torch.Tensor] = []
+
+    def began(name: str, where: Place | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = tensors_in((*args, *kwargs.values()))
+        plain = [each for each in given if not each.requires_grad]
+        if len(plain) < len(given):
+            found.extend(each.clone() for each in plain)
+        if sum(each.numel() for each in found) > _MOST_MET:
+            raise Undecided("too much data meets its parameters")
+
+    with alone(seed), Listening(began):
+        call.made()
+    return found
 
 
 def _heeds_place(called: Callable[[], list[torch.Tensor]], series: torch.Tensor, dim: int, place: int) -> bool:

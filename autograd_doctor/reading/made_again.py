@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from autograd_doctor.reading.call_copies import CopiedCall
+from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.numbers import ValueTable
+from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.recorded_calls import Listening
 from autograd_doctor.reading.subclasses import dispatches
-from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 
 _MOST = 2_000
@@ -44,6 +48,15 @@ class _Deed:
     def again(self, values: Mapping[int, torch.Tensor]) -> list[torch.Tensor]:
         args, kwargs = _with_values(self.args, values), _with_values(self.kwargs, values)
         return tensors_in([self.function(*args, **kwargs)])
+
+
+class Within(NamedTuple):
+    """What an operation inside a call takes in: its name and line, how many like it came before, and which operand."""
+
+    name: str
+    place: Place | None
+    count: int
+    position: int
 
 
 class Makings:
@@ -101,17 +114,38 @@ class Makings:
         return value
 
 
-def made_again(value: Made, call: int, results: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The value that operations make of these results of a call as they have made it of others. Raises `Undecided`
-    where it came of other calls, too."""
+def made_again(value: Made | Within, number: int, call: CopiedCall) -> torch.Tensor:
+    """The value that a copy of a call comes to, or operations on its results.
+
+    Raises `Undecided` where it came of other calls, too.
+    """
+    if isinstance(value, Within):
+        return _met_within(value, call)
+    needed = sorted(_needed(value, number), key=lambda each: each.number)
+    results = tensors_in([call.made()], EVERYTHING)
     found: dict[int, torch.Tensor] = {}
-    for each in sorted(_needed(value, call), key=lambda each: each.number):
-        made = results if call in each.result_of else each.by.again(found) if each.by is not None else []
-        position = each.result_of.get(call, each.position)
+    for each in needed:
+        made = results if number in each.result_of else each.by.again(found) if each.by is not None else []
+        position = each.result_of.get(number, each.position)
         if position >= len(made):
             raise Undecided("a copy does not return what it has returned")
         found[each.number] = made[position]
     return found[value.number]
+
+
+def _met_within(value: Within, call: CopiedCall) -> torch.Tensor:
+    found: list[torch.Tensor] = []
+
+    def began(name: str, where: Place | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        operands = operands_of(args, kwargs) if (name, where) == (value.name, value.place) else None
+        if operands is not None:
+            found.append(operands[value.position])
+
+    with Listening(began):
+        call.made()
+    if value.count >= len(found):
+        raise Undecided("a copy does not compare what it has compared")
+    return found[value.count]
 
 
 def _needed(value: Made, call: int) -> Iterator[Made]:

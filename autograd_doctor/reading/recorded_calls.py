@@ -15,8 +15,6 @@ from autograd_doctor.reading.tensors_in import tensors_in
 
 _MOST_RECORDED = 4000
 """Operations of one call."""
-_MOST_MET = 2**22
-"""Numbers of what they take in."""
 
 
 class Given(NamedTuple):
@@ -52,21 +50,15 @@ class Recording(TorchFunctionMode):
         return result
 
 
-class Meeting(TorchFunctionMode):
-    """Copies what has met no parameter yet, as it goes into operations with parameters, or with what came of some.
+class Listening(TorchFunctionMode):
+    """Calls somebody with the name of each operation, its place, and its arguments before it changes them."""
 
-    data: that, in its order. Parameters are known by their gradients, which all are to have.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, began: Callable[[str, Place | None, tuple[Any, ...], dict[str, Any]], None]) -> None:
         super().__init__()
-        self.data: list[torch.Tensor] = []
-        self._left = _MOST_MET
+        self._began = began
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = tensors_in((*args, *(kwargs or {}).values()))
-        plain = [each for each in given if not each.requires_grad]
-        self._left -= sum(each.numel() for each in plain) if len(plain) < len(given) else 0
-        if len(plain) < len(given) and self._left >= 0 and classify(func)[0] is Kind.OPERATION:
-            self.data += (each.clone() for each in plain)
+        kind, name = classify(func)
+        if kind is Kind.OPERATION:
+            self._began(name, place(), args, kwargs or {})
         return func(*args, **(kwargs or {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -21,7 +22,7 @@ from autograd_doctor.operations import CLASSES, DISTANCES
 from autograd_doctor.reading.call_copies import copied_call
 from autograd_doctor.reading.later import end_comes_through, heeds_end
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.made_again import Made, Makings, made_again
+from autograd_doctor.reading.made_again import Made, Makings, Within, made_again
 from autograd_doctor.reading.module_tree import has_parameters, modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -64,7 +65,7 @@ class _Compared(NamedTuple):
 
     step: int
     place: Place | None
-    made: Made
+    value: Made | Within
 
 
 class Windows(Instrument):
@@ -87,6 +88,8 @@ class Windows(Instrument):
         self._calls: list[_Call] = []
         self._count = 0
         self._running: ModuleCall | None = None
+        self._inside: Counter[tuple[str, Place | None]] = Counter()
+        """Comparisons in the root that is running."""
         self._makings = Makings(self.value_table())
         self._told = 0
         self._copies: IdentityTable[dict[Place | None, bool]] = IdentityTable()
@@ -114,6 +117,7 @@ class Windows(Instrument):
         call = began.call
         if self._running is None:
             self._running, self._count = call, self._count + 1
+            self._inside.clear()
         own, modes = given.detach().clone(), [module.training for _, module in modules_in(call.module)]
         noted = _Call(self._count, call.module, began.module, began.where, own, call.args, call.kwargs, modes)
         self._calls = [*self._calls[1 - _MOST_CALLS :], noted]
@@ -130,16 +134,25 @@ class Windows(Instrument):
         if self._course.running is None and any(map(self._makings.of, operation.inputs)):
             self._makings.operated(operation.function, operation.args, operation.kwargs, tensors_in([operation.result]))
 
+    def _value(self, operation: Operation, pair: Sequence[torch.Tensor], position: int) -> Made | Within | None:
+        """How to come to what is compared, one of two, on a copy."""
+        made = self._makings.of(pair[position])
+        if made is not None or self._running is None:
+            return made
+        return Within(operation.name, operation.place, self._inside[operation.name, operation.place] - 1, position)
+
     def _operation_ended(self, operation: Operation) -> None:
         pair = operands_of(operation.args, operation.kwargs) if self._calls else None
+        if pair is not None and self._running is not None:
+            self._inside[operation.name, operation.place] += 1
         given = [each for each in pair if not has_graph(each)] if pair is not None else []
         target = given[0] if len(given) == 1 else None  # of two, none is a prediction that is to learn
         if pair is None or target is None or not _is_read(target) or self._course.running is not None:
             return
-        made = self._makings.of(pair[0] if target is pair[1] else pair[1])
-        if made is None:
+        value = self._value(operation, pair, 1 if target is pair[0] else 0)
+        if value is None:
             return
-        calls, compared = self._calls[::-1], _Compared(self._course.steps, operation.place, made)
+        calls, compared = self._calls[::-1], _Compared(self._course.steps, operation.place, value)
         named = variable_name(target) if is_remote(target) else None
 
         def look(target: torch.Tensor, *given: torch.Tensor) -> None:
@@ -178,15 +191,15 @@ class Windows(Instrument):
         are: a forward may keep them from its model, change them at random, or answer for an earlier place."""
         known = self._copies.get(call.root) or {}
         if compared.place not in known:
-            known[compared.place] = self._tried(compared.made, call, 1 if batch_first else 0)
+            known[compared.place] = self._tried(compared.value, call, 1 if batch_first else 0)
             self._copies.put(call.root, known)
         return known[compared.place]
 
-    def _tried(self, made: Made, call: _Call, dim: int) -> bool:
+    def _tried(self, value: Made | Within, call: _Call, dim: int) -> bool:
         try:
             with self._guard.looking():
                 copied, values = copied_call(call.root, call.args, call.kwargs, call.given)
-                if not heeds_end(copied, values, dim, partial(made_again, made, call.number)):
+                if not heeds_end(copied, values, dim, partial(made_again, value, call.number)):
                     return False
                 for (_, module), training in zip(modules_in(copied.module), call.modes, strict=False):
                     module.training = training

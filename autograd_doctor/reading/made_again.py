@@ -55,7 +55,7 @@ class Within(NamedTuple):
 
     name: str
     place: Place | None
-    count: int
+    before: int
     position: int
 
 
@@ -143,9 +143,9 @@ def _met_within(value: Within, call: CopiedCall) -> torch.Tensor:
 
     with Listening(began):
         call.made()
-    if value.count >= len(found):
+    if value.before >= len(found):
         raise Undecided("a copy does not compare what it has compared")
-    return found[value.count]
+    return found[value.before]
 
 
 def _needed(value: Made, call: int) -> Iterator[Made]:

@@ -14,11 +14,14 @@ from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place
 from autograd_doctor.reading.recorded_calls import Listening
 from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 
 _MOST = 2_000
 """Values of a step."""
+_MOST_COPIED = 2**16
+"""Numbers of a result."""
 _MOST_BESIDE = 2**20
 """Numbers of a tensor that an operation takes in beside them."""
 
@@ -29,12 +32,14 @@ class Made:
 
     number: what was made of it has a larger one. by: what made it, as the so manieth of its results; None for what
     came out of a call, and of nothing that is known. result_of: the calls that returned it, as the so manieth.
+    numbers: a copy of what came out of a call, where it is small.
     """
 
     number: int
     by: _Deed | None = None
     position: int = 0
     result_of: dict[int, int] = field(default_factory=dict)
+    numbers: torch.Tensor | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -78,6 +83,8 @@ class Makings:
         for position, tensor in enumerate(results):
             known = self._made.now(tensor) or self._put(tensor, None, 0)
             known.result_of.setdefault(call, position)
+            if known.by is None and known.numbers is None and tensor.numel() <= _MOST_COPIED and readable(tensor):
+                known.numbers = tensor.detach().clone()
 
     def __len__(self) -> int:
         return len(self._made)
@@ -115,9 +122,9 @@ class Makings:
 
 
 def made_again(value: Made | Within, number: int, call: CopiedCall) -> torch.Tensor:
-    """The value that a copy of a call comes to, or operations on its results.
+    """The value that a copy of a call comes to, or operations on its results, and on those of other calls as they were.
 
-    Raises `Undecided` where it came of other calls, too.
+    Raises `Undecided` where these are not known any more.
     """
     if isinstance(value, Within):
         return _met_within(value, call)
@@ -125,12 +132,22 @@ def made_again(value: Made | Within, number: int, call: CopiedCall) -> torch.Ten
     results = tensors_in([call.made()], EVERYTHING)
     found: dict[int, torch.Tensor] = {}
     for each in needed:
-        made = results if number in each.result_of else each.by.again(found) if each.by is not None else []
-        position = each.result_of.get(number, each.position)
-        if position >= len(made):
-            raise Undecided("a copy does not return what it has returned")
-        found[each.number] = made[position]
+        found[each.number] = _made_now(each, number, results, found)
     return found[value.number]
+
+
+def _made_now(
+    value: Made, number: int, results: Sequence[torch.Tensor], found: Mapping[int, torch.Tensor]
+) -> torch.Tensor:
+    if number in value.result_of:
+        made, position = results, value.result_of[number]
+    elif value.by is not None:
+        made, position = value.by.again(found), value.position
+    else:
+        made, position = [] if value.numbers is None else [value.numbers], 0
+    if position >= len(made):
+        raise Undecided("a copy does not return what it has returned, or what others have is not known")
+    return made[position]
 
 
 def _met_within(value: Within, call: CopiedCall) -> torch.Tensor:
@@ -156,11 +173,8 @@ def _needed(value: Made, call: int) -> Iterator[Made]:
             continue
         met.add(each)
         yield each
-        if call in each.result_of:
-            continue
-        if each.by is None:
-            raise Undecided("it is compared together with what others have returned")
-        waiting += _made_in((each.by.args, each.by.kwargs))
+        if call not in each.result_of and each.by is not None:
+            waiting += _made_in((each.by.args, each.by.kwargs))
 
 
 def _made_in(value: Any) -> Iterator[Made]:

@@ -136,6 +136,14 @@ def test_what_comes_to_the_parameters(before: Changes, expected: int) -> None:
     assert told_of(Running(before), lambda y: y[:, -1]) == expected
 
 
+@pytest.mark.parametrize(("place", "expected"), [(-1, 1), (-2, 0)])
+def test_two_models_that_answer_together(place: int, expected: int) -> None:
+    rows, one, other = ROWS.clone(), Running(), Running(lambda x: x / 2)
+    with watching(Windows) as recorded:
+        F.mse_loss((one(rows)[:, place] + other(rows)[:, place]) / 2, rows[:, -1]).backward()
+        assert len(recorded.of(TargetInWindow)) == expected
+
+
 def test_a_result_of_another_model_is_none_of_its_own() -> None:
     told, other = Running(), nn.LazyLinear(3)
     with watching(Windows) as recorded:

@@ -338,6 +338,18 @@ for _ in range(2):
         loss.backward()
         optimizer.step()
 """,
+    "a number of a loop behind the backward": f"""{HEAD}
+bias = torch.nn.Parameter(torch.zeros(1))
+turns = [(optimizer, 1), (torch.optim.SGD([bias], lr=0.01), 3)]
+for batch in range(24):
+    inputs = torch.randn(16, 4)
+    loss = torch.nn.functional.mse_loss(model(inputs) + bias, inputs.sum(1, keepdim=True))
+    loss.backward()
+    for each, every in turns:
+        if batch % every == every - 1:
+            each.step()
+            each.zero_grad()
+""",
     "a sample of which a part is changed": f"""{HEAD}
 from torch.utils.data import DataLoader, Dataset
 

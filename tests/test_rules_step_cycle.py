@@ -26,7 +26,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.losses import MeanCounted
 from autograd_doctor.events.numerics import UpdatesMeasured
-from autograd_doctor.events.run import LightStepsCounted, ProgramRaised, RunEnded
+from autograd_doctor.events.run import DetailTurned, LightStepsCounted, ProgramRaised, RunEnded
 from autograd_doctor.events.steps import (
     Accumulation,
     BackwardRan,
@@ -1256,6 +1256,17 @@ def test_optimizers_that_take_turns_are_information() -> None:
     assert finding.severity == "info"
 
 
+@pytest.mark.parametrize(("moved", "inside", "expected"), [([], 0, 0), ([W], 0, 1), ([], None, 1)])
+def test_an_optimizer_that_only_steps_another_takes_no_turns(
+    moved: list[int], inside: int | None, expected: int
+) -> None:
+    def iteration(i: int) -> list[Event]:
+        collects = [stepped(3 * i + j, use(3 * i + j), moved=moved) for j in (0, 1)]
+        return [*collects, stepped(3 * i + 2, use(3 * i + 2), optimizer=1, inside=inside, moved=[W, B])]
+
+    assert len(judge(parameter_optimized_twice.RULE, repeat(4, iteration, *TWO))) == expected
+
+
 def test_an_optimizer_that_takes_over() -> None:
     events = [*TWO, *(stepped(i, use(i), optimizer=i // 4) for i in range(8))]
     assert not judge(parameter_optimized_twice.RULE, events)
@@ -1317,6 +1328,15 @@ def test_means_that_are_summed() -> None:
     events = repeat(3, lambda i: accumulated(i, divisor=1.0), built(kind="Adam"))
     (finding,) = judge(accumulation_not_averaged.RULE, events)
     assert (finding.severity, finding.evidence["micro_batches"]) == ("info", 4)
+
+
+def test_steps_of_which_light_ones_hid_a_part_do_not_count() -> None:
+    whole = repeat(3, lambda i: accumulated(i, divisor=1.0), built())
+    hidden = [DetailTurned(full=True, step=40), ran(99, step=40, divisor=1.0), stepped(41, use(99))]
+    (finding,) = judge(accumulation_not_averaged.RULE, [*whole, *hidden])
+    assert "in all 3 steps" in finding.message
+    (finding,) = judge(accumulation_not_averaged.RULE, [*whole, *hidden[1:]])
+    assert "in 3 of 4 steps" in finding.message
 
 
 def test_means_that_are_divided_by_another_number() -> None:

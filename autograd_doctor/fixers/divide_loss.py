@@ -74,7 +74,8 @@ def _fitting(case: Case, here: Source, number: cst.BaseExpression, call: cst.Cal
     if isinstance(number, cst.Integer):
         known = number.evaluated_value == case.finding.evidence.get("micro_batches")
     else:
-        known = isinstance(number, cst.Name | cst.Attribute) and here.is_known(number, call)
+        is_named = isinstance(number, cst.Name | cst.Attribute)
+        known = is_named and here.is_known(number, call) and here.is_given(number, call)
     if known:
         yield number
 

@@ -382,6 +382,22 @@ class Source:
         nodes = [each for each in self._assignments(name, node) if isinstance(each, cst.CSTNode)]
         return any(self.line(each) < self.line(node) for each in nodes if each in self._positions)
 
+    def is_given(self, expression: cst.CSTNode, there: cst.CSTNode) -> bool:
+        """Whether all that an expression asks for has its value at another node of its function: given above it, or
+        elsewhere, and by no loop that is not around both."""
+        loops = set(self.loops(expression)).difference(self.loops(there))
+        if self.depends(expression, self.bound(*loops)):
+            return False
+        return all(
+            self.knows(each.value, there) or self._comes_from_elsewhere(each, there)
+            for each in self.variables(expression)
+        )
+
+    def _comes_from_elsewhere(self, name: cst.Name, there: cst.CSTNode) -> bool:
+        inside = self.function(there)
+        given = self._assignments(name.value, there)
+        return any(not isinstance(each, cst.CSTNode) or self.function(each) is not inside for each in given)
+
     def _is_variable(self, name: cst.Name) -> bool:
         above = self._parents.get(name)
         if isinstance(above, cst.Attribute):

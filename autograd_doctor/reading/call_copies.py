@@ -10,7 +10,7 @@ from torch import nn
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.tensor_facts import are_equal
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.reading.trials import Undecided, fresh
 
 
 class CopiedCall(NamedTuple):
@@ -19,6 +19,10 @@ class CopiedCall(NamedTuple):
     module: nn.Module
     args: Any
     kwargs: Any
+
+    def made(self) -> Any:
+        """What the module returns. Call it in a block of `alone`."""
+        return self.module(*fresh(self.args), **fresh(self.kwargs))
 
     def like(self, wanted: torch.Tensor | None) -> list[torch.Tensor]:
         """The arguments that hold the same values."""

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from autograd_doctor.reading.module_tree import modules_in
+from autograd_doctor.reading.call_copies import CopiedCall
+from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.recorded_calls import Given, Recording
+from autograd_doctor.reading.recorded_calls import Given, Listening, Recording
 from autograd_doctor.reading.tensor_facts import at_home, near, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
@@ -24,11 +25,16 @@ _FURTHEST = 2
 """Positions by which targets may be ahead: one in a language model, two if something shifted them twice."""
 _LEAST = 8
 """Tokens that are compared: fewer agree by chance."""
+_MOST_MET = 2**22
+"""Numbers of what goes into operations with parameters."""
 _SHORTEST, _LONGEST = 4, 4096
 """Places of a series."""
 _ALIKE = 0.99
 _MASKED = 0.7
 """Of the places that are chosen, BERT masks 80 %, and puts other tokens into some of the rest (arXiv:1810.04805)."""
+
+Compared = Callable[[CopiedCall], torch.Tensor]
+"""Makes a call, and gives what a loss compares of all that it computes."""
 
 
 class Shift(NamedTuple):
@@ -265,15 +271,50 @@ def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bo
     return _heeds_place(called, tokens, 1, 0)
 
 
-def heeds_end(module: nn.Module, args: Any, kwargs: Any, series: torch.Tensor, dim: int) -> bool:
-    """Whether anything that a copy returns depends on the last place of a series. Raises `Undecided`."""
+def heeds_end(call: CopiedCall, series: torch.Tensor, dim: int, compared: Compared) -> bool:
+    """Whether what is compared of all that a copy returns depends on the last place of a series. Raises `Undecided`."""
 
     def called() -> list[torch.Tensor]:
         with alone():
-            output = module(*fresh(args), **fresh(kwargs))
-        return [each.clone() for each in tensors_in([output], EVERYTHING)]
+            return [compared(call).detach().clone()]
 
     return _heeds_place(called, series, dim, series.shape[dim] - 1)
+
+
+def end_comes_through(call: CopiedCall, series: torch.Tensor, dim: int) -> bool:
+    """Whether the last place of a series comes to parameters of a copy as no random numbers have changed it: one that
+    is made noisy, dropped or swapped before cannot be copied. Raises `Undecided`.
+
+    Looked at is what goes, without having met a parameter, into an operation with what has.
+    """
+    for _, parameter in parameters_in(call.module):
+        parameter.requires_grad_(parameter.is_floating_point())
+    before, other = _met_by_parameters(call, 0), _met_by_parameters(call, 1)
+    with _changed(series, dim, series.shape[dim] - 1):
+        after = _met_by_parameters(call, 0)
+    if not [each.shape for each in before] == [each.shape for each in other] == [each.shape for each in after]:
+        raise Undecided("what it computes differs from call to call")
+    changed = [a != b for a, b in zip(before, after, strict=True)]
+    return any(
+        bool(where.any()) and torch.equal(a[where], b[where])
+        for where, a, b in zip(changed, before, other, strict=True)
+    )
+
+
+def _met_by_parameters(call: CopiedCall, seed: int) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+
+    def began(name: str, where: Place | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = tensors_in((*args, *kwargs.values()))
+        plain = [each for each in given if not each.requires_grad]
+        if len(plain) < len(given):
+            found.extend(each.clone() for each in plain)
+        if sum(each.numel() for each in found) > _MOST_MET:
+            raise Undecided("too much data meets its parameters")
+
+    with alone(seed), Listening(began):
+        call.made()
+    return found
 
 
 def _heeds_place(called: Callable[[], list[torch.Tensor]], series: torch.Tensor, dim: int, place: int) -> bool:

@@ -1,4 +1,5 @@
-"""What operations give while a copy of a module is called, to find the first that gives something else another time."""
+"""What operations take and give while a copy of a module is called, to find out where that is something else another
+time."""
 
 from __future__ import annotations
 
@@ -47,3 +48,17 @@ class Recording(TorchFunctionMode):
             values = self._keep(tensors_in([result]))
             self.operations.append(Given(name, where if where != self._outside else None, shapes, values))
         return result
+
+
+class Listening(TorchFunctionMode):
+    """Calls somebody with the name of each operation, its place, and its arguments before it changes them."""
+
+    def __init__(self, began: Callable[[str, Place | None, tuple[Any, ...], dict[str, Any]], None]) -> None:
+        super().__init__()
+        self._began = began
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kind, name = classify(func)
+        if kind is Kind.OPERATION:
+            self._began(name, place(), args, kwargs or {})
+        return func(*args, **(kwargs or {}))

@@ -14,6 +14,7 @@ from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.data.kept_outputs import KeptOutputs
 from tests.watching import watching
 
+Change = Callable[[torch.Tensor], torch.Tensor]
 Keeps = Callable[[list[torch.Tensor]], list[torch.Tensor]]
 
 
@@ -61,6 +62,38 @@ def test_outputs_that_are_looked_up_by_samples_and_were_kept_in_the_order_of_the
 )
 def test_outputs_that_are_not_known_again_or_were_chosen(keeps: Keeps) -> None:
     assert not met(keeps)
+
+
+def weighed(live: Change, kept: Change, *, two: bool) -> int:
+    """How often products of what a model says with what it, or another one, has said are told of."""
+    torch.manual_seed(0)
+    with watching(KeptOutputs) as run:
+        loader = DataLoader(TensorDataset(torch.randn(128, 6)), batch_size=16, shuffle=True)
+        model, other = nn.Linear(6, 3), nn.Linear(6, 3)
+        with torch.no_grad():
+            past = [kept((other if two else model)(x)) for (x,) in loader]
+        for (x,), before in zip(loader, past, strict=True):
+            (live(model(x)) * before).sum().backward()
+            torch.optim.SGD(model.parameters(), lr=0.1).step()
+        run.find(KeptOutputs).finish()
+        return len(run.of(OutputsOfOthersMet))
+
+
+@pytest.mark.parametrize(
+    ("live", "kept", "two", "expected"),
+    [
+        (lambda y: y.log_softmax(1), lambda y: y.softmax(1), False, 1),
+        (lambda y: y, lambda y: y, False, 0),
+        (lambda y: y, lambda y: y, True, 1),
+        (lambda y: y.square().sum(1), lambda y: y.square().sum(1), False, 0),
+        (lambda y: y.square().sum(1), lambda y: y.square().sum(1), True, 1),
+        (lambda y: -y.square().sum(1), lambda y: y.sum(1), True, 1),
+        (lambda y: y.sum(1), lambda y: y.sum(1), True, 0),
+    ],
+    ids=["by hand", "squared", "features", "squared losses", "weights", "advantages", "product of means"],
+)
+def test_products(live: Change, kept: Change, two: bool, expected: int) -> None:
+    assert weighed(live, kept, two=two) == expected
 
 
 @pytest.mark.parametrize("by", ["position", "index"])

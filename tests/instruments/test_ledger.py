@@ -409,6 +409,20 @@ def test_another_tensor_in_place_of_a_gradient_has_no_history():
         assert kept is not None
 
 
+@pytest.mark.parametrize(("filled", "backwards"), [((0, 1), [1]), ((0,), [0, 1]), ((), [0, 1])])
+def test_gradients_that_numpy_has_emptied_have_no_history(filled: tuple[int, ...], backwards: list[int]) -> None:
+    held = weight(), weight()
+    with inventing(Ledger) as run:
+        wrote(run, *held)
+        for number in filled:
+            gradient = held[number].grad
+            assert gradient is not None
+            gradient.numpy().fill(0)
+        wrote(run, *held)
+        (found,) = use(run, *held)
+        assert found.backwards == backwards
+
+
 def test_a_gradient_altered_after_its_step():
     a = weight()
     with inventing(Ledger) as run:

@@ -353,6 +353,8 @@ class KeptOutputs(LossQuery):
         others = [row for row, sample in pairs if row and row[0].sample != sample]
         if len(others) < _NEARLY_ALL * len(known):
             self._is_meant = True
+        elif op.name in MULTIPLICATIONS and not _pairs(live, value, made.module != others[0][0].made.module):
+            return True
         elif (by := _looked_up_by(rows.rows, batch)) is not None:
             self._met[op] = _Meeting(live, rows, others[0][0].made, by, len(others), len(known), told)
         return True
@@ -421,6 +423,22 @@ class KeptOutputs(LossQuery):
 def _compares_with_made(use: Op, value: Value) -> bool:
     others = [each for each in use.values if each is not value and each.is_floating]
     return any(each.shape == value.shape and each.values and not each.is_parameter for each in others)
+
+
+def _pairs(live: Value, kept: Value, are_of_two: bool) -> bool:
+    """Whether a product pairs samples: log-probabilities with probabilities, as a cross-entropy by hand does, or, of
+    two models, features with features and terms of a loss with weights.
+
+    One and the same quantity of independent samples, times one another, is on average the square of its mean, and two
+    of either sign give the product of their means: these want other samples.
+    """
+    said, shares = tensor_of(live), tensor_of(kept)
+    if said is None or shares is None or is_remote(said):
+        return False
+    is_negative = bool((said <= 0).all())
+    if is_negative and bool(((shares >= 0) & (shares <= 1)).all()):
+        return True
+    return are_of_two and (live.count > live.shape[0] or is_negative or bool((said >= 0).all()))
 
 
 def _looked_up_by(rows: _Rows, batch: _Batch) -> Literal["position", "index"] | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -14,20 +17,24 @@ from autograd_doctor.instruments.instrument import Instrument, Site, failure_of_
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
-from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.operations import CLASSES, DISTANCES
 from autograd_doctor.reading.call_copies import copied_call
-from autograd_doctor.reading.later import heeds_end
+from autograd_doctor.reading.later import end_comes_through, heeds_end
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.module_tree import has_parameters
+from autograd_doctor.reading.made_again import Made, Makings, Within, made_again
+from autograd_doctor.reading.module_tree import has_parameters, modules_in
 from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import is_remote, readable
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.operations import Operation
 
 _MOST_CALLS = 16
@@ -41,12 +48,24 @@ _MOST_TOLD = 16
 
 
 class _Call(NamedTuple):
+    """number: of the call, in its step. modes: of the modules in the root, in their order, whether they train."""
+
+    number: int
     root: nn.Module
     module: int
     place: Place | None
     given: torch.Tensor
     args: Any
     kwargs: Any
+    modes: Sequence[bool]
+
+
+class _Compared(NamedTuple):
+    """What a loss compares with the target, and where."""
+
+    step: int
+    place: Place | None
+    value: Made | Within
 
 
 class Windows(Instrument):
@@ -67,16 +86,24 @@ class Windows(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._calls: list[_Call] = []
+        self._count = 0
+        self._running: ModuleCall | None = None
+        self._inside: Counter[tuple[str, Place | None]] = Counter()
+        """Comparisons in the root that is running."""
+        self._makings = Makings(self.value_table())
         self._told = 0
-        self._heeds: IdentityTable[bool | None] = IdentityTable()
-        """Roots that were tried."""
+        self._copies: IdentityTable[dict[Place | None, bool]] = IdentityTable()
+        """Of roots that were tried, by the lines of losses, whether they have only to copy."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
+        self.listen(self._lineage.operated, self._operated)
         self.listen(self._lineage.operated, self._operation_ended, names=DISTANCES | CLASSES)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _root_began(self, began: RootBegan) -> None:
+        self._running = None
         if not began.call.grad_enabled or self._told >= _MOST_TOLD:
             return
         if not has_parameters(began.call.module):
@@ -84,17 +111,48 @@ class Windows(Instrument):
         for tensor in began.given:
             ranks = (2, 3) if tensor.is_floating_point() else (2,)
             if _is_read(tensor) and tensor.dim() in ranks and min(tensor.shape[:2]) >= _LEAST:
-                own, root = tensor.detach().clone(), began.call.module
-                call = _Call(root, began.module, began.where, own, began.call.args, began.call.kwargs)
-                self._calls = [*self._calls[1 - _MOST_CALLS :], call]
+                self._note(began, tensor)
+
+    def _note(self, began: RootBegan, given: torch.Tensor) -> None:
+        call = began.call
+        if self._running is None:
+            self._running, self._count = call, self._count + 1
+            self._inside.clear()
+        own, modes = given.detach().clone(), [module.training for _, module in modules_in(call.module)]
+        noted = _Call(self._count, call.module, began.module, began.where, own, call.args, call.kwargs, modes)
+        self._calls = [*self._calls[1 - _MOST_CALLS :], noted]
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        if passed.call.call is self._running:
+            self._makings.returned(tensors_in([self._running.output], EVERYTHING), self._count)
+        self._running = None
+
+    def _operated(self, operation: Operation) -> None:
+        """Batch statistics make all samples depend on one another: what they make is not followed."""
+        if not self._makings or operation.kind is not Kind.OPERATION or operation.name == "batch_norm":
+            return
+        if self._course.running is None and any(map(self._makings.of, operation.inputs)):
+            self._makings.operated(operation.function, operation.args, operation.kwargs, tensors_in([operation.result]))
+
+    def _value(self, operation: Operation, pair: Sequence[torch.Tensor], position: int) -> Made | Within | None:
+        """How to come to what is compared, one of two, on a copy."""
+        made = self._makings.of(pair[position])
+        if made is not None or self._running is None:
+            return made
+        return Within(operation.name, operation.place, self._inside[operation.name, operation.place] - 1, position)
 
     def _operation_ended(self, operation: Operation) -> None:
         pair = operands_of(operation.args, operation.kwargs) if self._calls else None
+        if pair is not None and self._running is not None:
+            self._inside[operation.name, operation.place] += 1
         given = [each for each in pair if not has_graph(each)] if pair is not None else []
         target = given[0] if len(given) == 1 else None  # of two, none is a prediction that is to learn
-        if target is None or not _is_read(target) or self._course.running is not None:
+        if pair is None or target is None or not _is_read(target) or self._course.running is not None:
             return
-        calls, step, where = self._calls[::-1], self._course.steps, operation.place
+        value = self._value(operation, pair, 1 if target is pair[0] else 0)
+        if value is None:
+            return
+        calls, compared = self._calls[::-1], _Compared(self._course.steps, operation.place, value)
         named = variable_name(target) if is_remote(target) else None
 
         def look(target: torch.Tensor, *given: torch.Tensor) -> None:
@@ -103,21 +161,18 @@ class Windows(Instrument):
             for call, windows in alike:
                 found = _found(windows, values)
                 if found is not None and len(values.unique(dim=0)) >= _LEAST:
-                    self._tell(step, where, call, variable_name(target) if named is None else named, *found)
+                    self._tell(compared, call, variable_name(target) if named is None else named, *found)
                     return
 
         self._late_values.bring(self, [target, *(call.given for call in calls)], look)
 
-    def _tell(
-        self, step: int, where: Place | None, call: _Call, name: str, windows: torch.Tensor, channel: int | None
-    ) -> None:
-        heeds = self._heeds_end(call, batch_first=len(windows) == call.given.shape[0])
-        if heeds is False or (heeds is None and _are_tokens(windows)):
+    def _tell(self, compared: _Compared, call: _Call, name: str, windows: torch.Tensor, channel: int | None) -> None:
+        if not self._has_only_to_copy(compared, call, batch_first=len(windows) == call.given.shape[0]):
             return
         self._told += 1
         self.emit(
             TargetInWindow(
-                step=step,
+                step=compared.step,
                 module=call.module,
                 name=name,
                 rows=windows.shape[0],
@@ -126,31 +181,38 @@ class Windows(Instrument):
                 recurring=_recurring_runs(windows[:, :, 0])
                 if _are_tokens(windows)
                 else _recurring(windows if channel is None else windows[:, :, channel]),
-                location=locate(where),
+                location=locate(compared.place),
                 called_at=locate(call.place),
             )
         )
 
-    def _heeds_end(self, call: _Call, *, batch_first: bool) -> bool | None:
-        """Whether what a copy returns depends on the last values, which a forward may keep from its model; None where
-        that cannot be tried."""
-        if call.root not in self._heeds:
-            self._heeds.put(call.root, self._tried(call, 1 if batch_first else 0))
-        return self._heeds.get(call.root)
+    def _has_only_to_copy(self, compared: _Compared, call: _Call, *, batch_first: bool) -> bool:
+        """Whether what is compared depends on the last values, and these come to the parameters of the root as they
+        are: a forward may keep them from its model, change them at random, or answer for an earlier place."""
+        known = self._copies.get(call.root) or {}
+        if compared.place not in known:
+            known[compared.place] = self._tried(compared.value, call, 1 if batch_first else 0)
+            self._copies.put(call.root, known)
+        return known[compared.place]
 
-    def _tried(self, call: _Call, dim: int) -> bool | None:
+    def _tried(self, value: Made | Within, call: _Call, dim: int) -> bool:
         try:
             with self._guard.looking():
                 copied, values = copied_call(call.root, call.args, call.kwargs, call.given)
-                return heeds_end(*copied, values, dim)
+                if not heeds_end(copied, values, dim, partial(made_again, value, call.number)):
+                    return False
+                for (_, module), training in zip(modules_in(copied.module), call.modes, strict=False):
+                    module.training = training
+                return end_comes_through(copied, values, dim)
         except Undecided:
-            return None
+            return False
         except Exception as error:
             self.limited(failure_of_copy(error))
-            return None
+            return False
 
     def _step_taken(self, course: Course) -> None:
-        self._calls = []
+        self._calls, self._running = [], None
+        self._makings.clear()
 
 
 def _is_read(tensor: torch.Tensor) -> bool:

@@ -371,8 +371,22 @@ class Ledger(Instrument):
         self._parameters.introduce()
         self.catch_up()
         self._optimizers.introduce()
+        self._notice_emptied()
         self._remember(self._used_gradients())
         self.walk = GraphWalk(call.roots, call.inputs, backward=self._course.backwards, step=self._course.steps)
+
+    def _notice_emptied(self) -> None:
+        """What NumPy has filled with zeros, which no version tells, begins anew: all that no step has used."""
+        fresh = []
+        for number, parameter in self._parameters.living():
+            entry, gradient = self._gradients.get(number), gradient_of(parameter)
+            if entry is None or not entry.is_fresh or gradient is None:
+                continue
+            if entry.reworked or is_remote(gradient) or any(norms([gradient])):
+                return
+            fresh.append(entry)
+        for entry in fresh:
+            entry.clear()
 
     def _used_gradients(self) -> dict[int, torch.Tensor]:
         """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used.

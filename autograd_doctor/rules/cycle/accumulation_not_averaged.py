@@ -38,7 +38,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         numbers = lengths | {number for each in sums for number in (len(each.backwards), each.used)}
         summed = [each for each in sums if each.divisor == 1 or each.divisor not in numbers]
         if len(summed) >= tunables["minimum_repeats"]:
-            yield _finding(trace, optimizer, summed, len(steps))
+            yield _finding(trace, optimizer, summed, _seen_whole(trace, steps, summed))
 
 
 def _sum(trace: Trace, step: OptimizerStepped) -> _Sum | None:
@@ -51,6 +51,17 @@ def _sum(trace: Trace, step: OptimizerStepped) -> _Sum | None:
     divisors = {one.divisor for one in alike}
     independent = len(alike) > 1 and not any(one.reused for one in alike)
     return _Sum(step, alike, len(history)) if independent and len(divisors) == 1 and 0.0 not in divisors else None
+
+
+def _seen_whole(trace: Trace, steps: list[OptimizerStepped], summed: list[_Sum]) -> int:
+    """How many steps there were of which it is known what they sum up: where another optimizer steps in between, light
+    steps may hide a part of it."""
+    known = {id(each.step) for each in summed}
+    since = (-1, *(step.step for step in steps))
+    return sum(
+        id(step) in known or not any(before < woken <= step.step for woken in trace.woken)
+        for before, step in zip(since, steps, strict=False)
+    )
 
 
 def _finding(trace: Trace, optimizer: int | None, summed: list[_Sum], total: int) -> Finding:

@@ -29,7 +29,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if len(twice) >= repeats:
             mixed = _are_mixed(trace, one, other, steps[other], twice)
             yield _in_two(trace, one, other, twice, shared, mixed=mixed)
-        elif shared and _take_turns(trace, one, other, shared):
+        elif shared and _take_turns(trace, one, other, shared) and not _hands_on(steps[one], steps[other]):
             yield _alternating(trace, one, other, steps[other], shared)
 
 
@@ -48,6 +48,15 @@ def _take_turns(trace: Trace, one: int, other: int, shared: frozenset[int]) -> b
     """Whether both go on stepping the shared parameters, rather than one taking over from the other."""
     order = [step.optimizer for step in trace.steps if step.optimizer in (one, other) and _used(step, shared)]
     return sum(before != after for before, after in pairwise(order)) > 2
+
+
+def _hands_on(steps: Steps, others: Steps) -> bool:
+    """Whether one of two optimizers steps the other inside of its own steps, and moves nothing by itself in the rest,
+    as one that collects the gradients of several batches for it."""
+    return any(
+        not any(step.moved for step in outer) and any(step.inside == outer[0].optimizer for step in inner)
+        for outer, inner in ((steps, others), (others, steps))
+    )
 
 
 def _are_mixed(trace: Trace, one: int, other: int, others: Steps, twice: Steps) -> bool:
@@ -222,8 +231,9 @@ RULE = Rule(
     fine=(
         "Optimizers that take turns over shared parameters, each after a backward of its own, are reported once as "
         "information. An optimizer that takes over from another one is not reported, nor one that the program has "
-        "written and that looks at no gradient, as a proximal step. Where a function of its own steps two of "
-        "different kinds over the very same parameters, it may be there to mix their moves: an `info`."
+        "written and that looks at no gradient, as a proximal step, nor one that steps another inside of its own "
+        "steps, and itself moves nothing. Where a function of its own steps two of different kinds over the very same "
+        "parameters, it may be there to mix their moves: an `info`."
     ),
     needs=(BackwardRan, GradientsIgnored, OptimizerBuilt, OptimizerStepped, ParametersAdded),
     examine=examine,

@@ -109,10 +109,11 @@ RULE = Rule(
     "or of an earlier batch of the same pass; what lies so many samples further on in the data; neighbours, negatives "
     "and queues, which are looked up in ways of their own; values of next states, which a model was given as another "
     "sample; what is compared with something else that models made of the batch, too, as an anchor is; moments of "
-    "batches; programs in which kept outputs meet their own samples as well; rows that are the same for several "
-    "samples, as predicted classes are. Not judged are batches of fewer than 8 samples, samples that are changed at "
-    "random before a model is given them, passes without a `DataLoader` or with a sampler that gives no whole numbers, "
-    "what a model itself is given to compare, and what lies on an accelerator.",
+    "batches; products by which a model squares a mean, without bias, over independent samples; programs in which kept "
+    "outputs meet their own samples as well; rows that are the same for several samples, as predicted classes are. "
+    "Not judged are batches of fewer than 8 samples, samples that are changed at random before a model is given them, "
+    "passes without a `DataLoader` or with a sampler that gives no whole numbers, what a model itself is given to "
+    "compare, and what lies on an accelerator.",
     needs=(OutputsOfOthersMet, PairsMisaligned, ModuleSeen),
     examine=examine,
     bad=(bad,),

@@ -123,11 +123,13 @@ RULE = Rule(
     title="targets are the last values of their windows",
     observes="Whether what the results of a model are compared with are, bit for bit and in all rows, the last moments "
     "of the sequences that it is given, or its classes the last tokens; whether values, or runs of tokens, come in "
-    "several rows, as in windows of one series; and whether what a copy returns changes with these last values.",
+    "several rows, as in windows of one series; whether what is compared with them, made again on a copy, changes with "
+    "these last values; and whether these come to the parameters as they are, whatever the random numbers.",
     why="The loss falls at once, and the model foretells nothing: it hands on what it was given last.",
     fix="Move the targets on by one.",
     fine="Sequences whose values are each in one row alone: made up ones, whose end is to be remembered. Models that "
-    "leave the last values of what they are given out by themselves.",
+    "leave the last values of what they are given out by themselves, or make them noisy, drop or swap them at random; "
+    "what causal ones say of the place before the last, of which they have not seen the last yet.",
     needs=(BackwardRan, ModuleSeen, TargetInWindow),
     examine=examine,
     bad=(bad, bad_one_of_several_channels),

@@ -53,6 +53,15 @@ def test_a_value_that_was_free_once_may_have_a_bound_of_its_own():
     assert weighed(below, [0.0, 0.8, 9.0], below, bounds).held == 0, "from both sides"
 
 
+def test_values_that_were_never_free_may_have_bounds_of_their_own_where_as_many_others_are():
+    last, low, high = [0.0, 1.0, 9.0], [0.0, 0.9, 9.5], [0.0, 1.1, 9.5]
+    bounds = Bounds.of(torch.zeros(3))
+    found = weighed(last, high, [0.0, 1.0, 9.5], bounds)
+    assert (found.moved, found.free, found.held, found.done) == (2, 1, 0, 0)
+    assert weighed(last, low, [0.0, 1.0, 9.5], bounds).done > 0, "from both sides"
+    assert weighed(last, [0.1, 1.1, 9.5], [0.0, 1.0, 9.5]).done > 0, "fewer are free"
+
+
 def test_one_value_that_is_put_back_from_both_sides_is_at_no_bound():
     bounds = Bounds.of(torch.zeros(1))
     assert weighed([2.0], [2.1], [2.0], bounds).held == 1

@@ -77,10 +77,10 @@ class WriteWeighed(Struct, frozen=True):
     """What a write left of what steps had done to some values of a parameter since the last forward of its module.
 
     moved: how many of them the steps had changed; free: the write left as they were; held: it put back to a bound, or
-    to zero. Of the others, sums of squares and of the product: `done` by the steps, `left` after the write, and `kept`,
-    which is as large as `done` where all is kept. turned: the part of what was there that the write changed. rescaled:
-    it made rows, or the whole, only longer or shorter. flat: all values are one. heeds: what it writes depends on what
-    is there, None where that was not tried.
+    to zero. Of the others, but for those that may have a bound of their own, sums of squares and of the product: `done`
+    by the steps, `left` after the write, and `kept`, which is as large as `done` where all is kept. turned: the part of
+    what was there that the write changed. rescaled: it made rows, or the whole, only longer or shorter. flat: all
+    values are one. heeds: what it writes depends on what is there, None where that was not tried.
     """
 
     parameter: int

@@ -42,3 +42,10 @@ def test_what_was_only_rescaled(
     if loss is not None:
         loss(values).backward()
     assert bool(is_only_rescaled(before, values)) is expected
+
+
+def test_a_length_of_zero_is_none() -> None:
+    values = torch.zeros(4, requires_grad=True)
+    target_of(values).backward()
+    assert not is_only_rescaled(torch.ones(4), values)
+    assert is_only_rescaled(torch.zeros(4), values), "as it was"

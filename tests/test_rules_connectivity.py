@@ -21,6 +21,8 @@ from autograd_doctor.events.connectivity import (
     TermIdle,
     TermUsed,
     WritesTakenBack,
+    WritesWeighed,
+    WriteWeighed,
 )
 from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.errors import OperationFailed
@@ -1079,13 +1081,60 @@ def writing(**more: object) -> list[Event]:
     return [forward(step, **facts) for step in range(4)]
 
 
-def test_undone_parameter_is_an_error_and_a_projected_one_a_warning() -> None:
-    (finding,) = examined(
-        parameter_written_in_forward.RULE, WHO, writing(undone_parameters=[ENCODER]), steps(4, {0: 1.0})
+KEPT = WriteWeighed(parameter=ENCODER, moved=100, free=0, held=0, done=1.0, kept=0.8, left=0.8, turned=0.01, heeds=None)
+ROUNDED = structs.replace(KEPT, kept=0.01, left=0.5)
+REPLACED = structs.replace(KEPT, kept=50.0, left=9e4, turned=1.4)
+BOUNDED = structs.replace(KEPT, free=40, held=60, done=0.0, kept=0.0, left=0.0)
+AT_BOUND = structs.replace(BOUNDED, moved=1, free=0, held=1, flat=True)
+RESTORED = structs.replace(KEPT, kept=0.0, left=0.0)
+
+
+def leaving(*writes: WriteWeighed) -> list[Event]:
+    """What each forward but the first left of the steps before it."""
+    return [WritesWeighed(step=1 + step, module=0, writes=[write]) for step, write in enumerate(writes)]
+
+
+@pytest.mark.parametrize(
+    ("writes", "undone", "said"),
+    [
+        ([], [], ("info", "low")),
+        ([], [ENCODER], ("error", "high")),
+        ([RESTORED] * 3, [ENCODER], ("error", "high")),
+        ([RESTORED] * 3, [], ("warning", "low")),
+        ([structs.replace(RESTORED, held=30)] * 3, [ENCODER], ("error", "high")),
+        ([KEPT, KEPT, RESTORED], [ENCODER], ("info", "low")),
+        ([KEPT] * 3, [], ("info", "low")),
+        ([structs.replace(KEPT, kept=0.15, left=0.15)] * 3, [], ("info", "low")),
+        ([structs.replace(ROUNDED, rescaled=True)] * 3, [], ("info", "low")),
+        ([structs.replace(ROUNDED, free=95)] * 3, [], ("info", "low")),
+        ([structs.replace(ROUNDED, kept=0.3)] * 3, [], ("info", "low")),
+        ([structs.replace(ROUNDED, moved=4)] * 3, [], ("info", "low")),
+        ([ROUNDED] * 3, [], ("warning", "low")),
+        ([REPLACED] * 3, [], ("warning", "low")),
+        ([BOUNDED] * 3, [], None),
+        ([BOUNDED] * 3, [ENCODER], None),
+        ([structs.replace(BOUNDED, free=0, held=100)] * 3, [ENCODER], None),
+        ([AT_BOUND] * 3, [ENCODER], ("warning", "low")),
+        ([structs.replace(AT_BOUND, held=0, free=1), AT_BOUND, AT_BOUND], [ENCODER], None),
+        ([AT_BOUND, *[structs.replace(AT_BOUND, heeds=True)] * 2], [ENCODER], None),
+        ([AT_BOUND, *[structs.replace(AT_BOUND, heeds=False)] * 2], [ENCODER], ("error", "high")),
+    ],
+)
+def test_what_is_left_of_the_steps_decides(
+    writes: list[WriteWeighed], undone: list[int], said: tuple[str, str] | None
+) -> None:
+    found = examined(
+        parameter_written_in_forward.RULE, WHO, writing(undone_parameters=undone), leaving(*writes), steps(4, {0: 1.0})
     )
-    assert (line(finding), finding.severity, finding.confidence) == (7, "error", "high")
-    (finding,) = examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {0: 1.0}))
-    assert (finding.severity, finding.confidence) == ("warning", "low")
+    assert [(line(each), each.severity, each.confidence) for each in found] == ([(7, *said)] if said else [])
+
+
+def test_two_models_that_write_at_one_line_are_one_finding() -> None:
+    twice = [structs.replace(event, module=module) for event in writing() for module in (0, 1)]
+    (finding,) = examined(parameter_written_in_forward.RULE, WHO, twice, steps(4, {0: 1.0}))
+    assert finding.step_count == 4
+    nowhere = [structs.replace(event, written_at=None) for event in twice]
+    assert len(examined(parameter_written_in_forward.RULE, WHO, nowhere, steps(4, {0: 1.0}))) == 2
 
 
 def test_what_is_taken_back_before_each_step_is_lent() -> None:
@@ -1106,7 +1155,7 @@ def test_some_rows_that_are_seldom_written_may_be_begun_anew(
 ) -> None:
     left = [WritesTakenBack(step=1, parameters=[], left=[ENCODER], parts=each) for each in parts]
     others = [forward(step) for step in range(4, forwards)]
-    events = (WHO, writing(), others, left, steps(forwards, {ENCODER: 1.0}))
+    events = (WHO, writing(), others, left, leaving(*[ROUNDED] * 3), steps(forwards, {ENCODER: 1.0}))
     (finding,) = examined(parameter_written_in_forward.RULE, *events)
     assert finding.severity == severity
 

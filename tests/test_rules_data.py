@@ -177,6 +177,26 @@ def test_a_load_of_which_a_part_fits() -> None:
     assert examined(rule, loaded(), loaded(missing_keys=0, unexpected_keys=0, loaded_elements=100)) == []
 
 
+@pytest.mark.parametrize(
+    ("facts", "severity"),
+    [
+        ({}, "info"),
+        ({"shifted": True}, "warning"),
+        ({"renamed": "add", "prefix": "tasks.a.", "fitting": 4}, "info"),
+        ({"renamed": "add", "prefix": "net.", "fitting": 8}, "info"),
+        ({"renamed": "add", "prefix": "net.", "fitting": 8, "loaded_elements": 9}, "error"),
+        ({"renamed": "add", "prefix": "net.", "fitting": 4, "loaded_elements": 9}, "info"),
+        ({"renamed": "remove", "prefix": "net.", "fitting": 8, "shifted": True}, "error"),
+        ({"parts": []}, "warning"),
+    ],
+)
+def test_whole_parts_that_were_loaded_may_be_all_that_was_meant(facts: dict[str, Any], severity: str) -> None:
+    kept = {"loaded_keys": 2, "loaded_elements": 20, "missing_keys": 8, "unexpected_keys": 8, "parts": ["trunk"]}
+    (finding,) = examined(state_dict_mismatch.RULE, loaded(**kept | facts))
+    assert finding.severity == severity
+    assert bool(finding.notes) is (severity == "info")
+
+
 def left(**more: Any) -> StatisticsLeft:
     return StatisticsLeft(
         **{"module": 0, "location": at(5), "used_at": at(9), "norms": ["net.norm"], "count": 2, **more}

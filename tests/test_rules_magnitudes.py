@@ -172,6 +172,34 @@ def test_updates_out_of_proportion_are_told_at_the_optimizer(value: float, words
     assert (finding.step_first, finding.step_count) == (1, 6)
 
 
+def crawling(*losses: float, moved: float = 1e-8, optimizer: int = 0) -> list[Event]:
+    """Steps that are small against both of the parameters, while the loss has these values."""
+    facts = TensorFacts(shape=[], dtype="float64", name="loss")
+    ran = [backward(step, reached=[0, 1], root=facts, loss=level) for step, level in enumerate(losses)]
+    steps = [event for step in range(8) for event in (updated(step, {0: 1e-8, 1: moved}), stepped(step, {0: 1.0}))]
+    other = stepped(8, {2: 1.0}, optimizer=optimizer)
+    followed = LossesFollowed(
+        step=9, location=at(20), first=0, backwards=10, opening=losses[0], last=losses[-1], low=0.0, high=9.0
+    )
+    return [*MODEL, *ran, *steps, other, followed]
+
+
+@pytest.mark.parametrize(
+    ("happened", "told"),
+    [
+        (crawling(*[1.0] * 5, *[0.2] * 5), 0),
+        (crawling(*[1.0] * 5, *[0.9] * 5), 1),
+        (crawling(1.0, *[0.2] * 3), 1),
+        (crawling(*[-1.0] * 5, *[-9.0] * 5), 1),
+        (crawling(*[1.0] * 5, *[0.2] * 5, moved=1e-3), 1),
+        (crawling(*[1.0] * 5, *[0.2] * 5, optimizer=1), 1),
+    ],
+    ids=["it falls", "it hardly falls", "too few losses", "below zero", "a vector moves", "another optimizer steps"],
+)
+def test_steps_that_are_small_against_large_values_may_lower_the_loss(happened: list[Event], told: int) -> None:
+    assert len(examined(update_ratio_extreme.RULE, happened)) == told
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [

@@ -73,6 +73,36 @@ class WritesTakenBack(Event, frozen=True):
     parts: list[int] = []
 
 
+class WriteWeighed(Struct, frozen=True):
+    """What a write left of what steps had done to some values of a parameter since the last forward of its module.
+
+    moved: how many of them the steps had changed; free: the write left as they were; held: it put back to a bound, or
+    to zero. Of the others, but for those that may have a bound of their own, sums of squares and of the product: `done`
+    by the steps, `left` after the write, and `kept`, which is as large as `done` where all is kept. turned: the part of
+    what was there that the write changed. rescaled: it made rows, or the whole, only longer or shorter. flat: all
+    values are one. heeds: what it writes depends on what is there, None where that was not tried.
+    """
+
+    parameter: int
+    moved: int
+    free: int
+    held: int
+    done: float
+    kept: float
+    left: float
+    turned: float
+    rescaled: bool = False
+    flat: bool = False
+    heeds: bool | None = None
+
+
+class WritesWeighed(Event, frozen=True):
+    """A forward of a root wrote to parameters that it, or another one, had written to in an earlier step."""
+
+    module: int
+    writes: list[WriteWeighed]
+
+
 class ForwardsWithoutBackward(Event, frozen=True):
     """Forward passes of a root module in one step built graphs that no backward ever used.
 

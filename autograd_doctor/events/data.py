@@ -743,7 +743,9 @@ class StateLoaded(Event, frozen=True):
     them that the state gave a value to; given: what the state held. renamed: how keys of the state would have to begin,
     or not to begin, for so many of them to fit (`fitting`); nested_in: the entry of the state that holds such keys.
     alike: how many of the missing have the shape of one that was unexpected. looked_at: the program goes on with what
-    `load_state_dict` returned, which names them all.
+    `load_state_dict` returned, which names them all. parts: the first few modules of which the state held all that they
+    have, under names of their own. shifted: what was loaded, what is missing and what was not expected are places of
+    one sequence, which only number its modules.
     """
 
     module: int
@@ -765,6 +767,8 @@ class StateLoaded(Event, frozen=True):
     nested_in: str = ""
     alike: int = 0
     looked_at: bool = False
+    parts: list[str] = []
+    shifted: bool = False
 
 
 class StatisticsLeft(Event, frozen=True):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import torch
+from torch import nn
 
+from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.without_running import is_a
 
 Shapes = Mapping[str, tuple[int, ...]]
+_SEQUENCES = (nn.Sequential, nn.ModuleList)
+"""They number what they hold."""
 
 
 class Renaming(NamedTuple):
@@ -40,6 +44,28 @@ def renaming(missing: Shapes, unexpected: Shapes) -> Renaming:
     for (how, prefix), fitting in found.most_common(1):
         return Renaming(how, prefix, fitting)
     return Renaming()
+
+
+def whole_parts(module: nn.Module, state: Collection[str], missing: Collection[str]) -> list[str]:
+    """The outermost modules of which a state holds all that they have, by names that are no numbers of a sequence."""
+    found: list[str] = []
+    for path, inner in modules_in(module):
+        is_named = path and not path.rpartition(".")[2].isdecimal()
+        if is_named and not any(path.startswith(f"{outer}.") for outer in found):
+            held = [f"{path}.{name}" for name, _ in parameters_in(inner)]
+            is_whole = bool(held) and not any(key.startswith(f"{path}.") for key in missing)
+            found += [path] * (is_whole and all(key in state for key in held))
+    return found
+
+
+def is_shifted(module: nn.Module, *kinds: Collection[str]) -> bool:
+    """Whether there is a sequence in which keys of each of these kinds have a place, or past its end."""
+    sequences = [f"{path}." if path else "" for path, inner in modules_in(module) if is_a(inner, _SEQUENCES)]
+    return any(all(any(_is_place(key, start) for key in keys) for keys in kinds) for start in sequences)
+
+
+def _is_place(key: str, sequence: str) -> bool:
+    return key.startswith(sequence) and key.removeprefix(sequence).partition(".")[0].isdecimal()
 
 
 def _splits(key: str) -> Iterator[tuple[str, str]]:

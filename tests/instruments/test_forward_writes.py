@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events.connectivity import WritesTakenBack
+from autograd_doctor.events.connectivity import WritesTakenBack, WritesWeighed, WriteWeighed
 from autograd_doctor.instruments.connectivity import forward_writes as module
 from autograd_doctor.instruments.connectivity.forward_writes import ForwardWrites
 from autograd_doctor.reading.operation_kinds import Kind
@@ -21,8 +22,11 @@ def operate(run: Invented, name: str, *args: Any, **kwargs: Any) -> None:
     run.signals.operations.began.send(Operation(torch.add, Kind.OPERATION, name, args, kwargs))
 
 
-def step(run: Invented) -> None:
+def step(run: Invented, *moved: torch.Tensor) -> None:
     run.train(SGD([nn.Parameter(torch.ones(1))], lr=0.1))
+    with torch.no_grad():
+        for parameter in moved:
+            parameter.add_(0.1 * torch.randn_like(parameter))
 
 
 def known(run: Invented) -> nn.Linear:
@@ -163,8 +167,10 @@ def test_what_is_written_again_after_a_step_is_undone():
         assert forward(0.5) == []
         assert forward(0.5) == [], "no step lies between"
         step(run)
+        assert forward(0.5) == [], "the step has not moved it"
+        step(run, model.weight)
         assert forward(0.5) == [0]
-        step(run)
+        step(run, model.weight)
         assert forward(0.75) == []
 
 
@@ -184,7 +190,7 @@ def test_large_parameters_are_not_compared_and_sparse_ones_are(monkeypatch):
                     parameter.zero_()
             written = writes.end(run.steps)
             assert (written.parameters, written.undone) == ([0, 1, 2], undone)
-            step(run)
+            step(run, *list(model)[:2])
 
 
 def test_tensors_of_inference_mode_have_no_versions():
@@ -311,3 +317,112 @@ def test_a_factor_to_which_the_loss_is_blind(write, blind, said):
             with torch.no_grad():
                 model.weight.sub_(model.weight.grad)
         assert [(event.parameters, event.left, event.rescaled) for event in run.of(WritesTakenBack)] == [said]
+
+
+def forwards(run: Invented, model: nn.Module, write: Any, *, name: str = "add", rest: tuple[Any, ...] = ()) -> None:
+    run.find(ForwardWrites).begin(model, 0, trains=True)
+    run.signals.operations.began.send(
+        Operation(getattr(torch.Tensor, name), Kind.OPERATION, name, (next(model.parameters()), *rest), {})
+    )
+    with torch.no_grad():
+        write(next(model.parameters()))
+    run.find(ForwardWrites).end(run.steps)
+
+
+def stepping(run: Invented, parameter: torch.Tensor, by: float) -> None:
+    run.train(SGD([parameter], lr=0.1))
+    with torch.no_grad():
+        parameter.add_(by)
+
+
+def weighed(run: Invented) -> list[WriteWeighed]:
+    return [write for event in run.of(WritesWeighed) for write in event.writes]
+
+
+def test_what_a_forward_leaves_of_steps_is_weighed():
+    with inventing(ForwardWrites) as run:
+        model = nn.ParameterList([torch.tensor([-0.1, 0.0, 0.1])])
+        number = run.number(model[0])
+        for _ in range(3):
+            forwards(run, model, lambda weight: weight.clamp_(-0.1, 0.1))
+            forwards(run, model, lambda weight: weight.clamp_(-0.1, 0.1))
+            stepping(run, model[0], 0.01)
+        assert [event.step for event in run.of(WritesWeighed)] == [1, 2]
+        first, second = weighed(run)
+        assert (first.parameter, first.moved, first.free, first.held) == (number, 3, 2, 1)
+        assert (second.moved, second.free, second.held) == (3, 2, 1)
+        assert first.turned == pytest.approx(0.01 / (0.09**2 + 0.01**2 + 0.11**2) ** 0.5)
+
+
+def test_what_forwards_did_unseen_is_not_put_down_to_steps():
+    with inventing(ForwardWrites) as run:
+        model = nn.ParameterList([torch.ones(3)])
+        run.number(model[0])
+        forwards(run, model, lambda weight: weight.mul_(0.9))
+        stepping(run, model[0], 0.01)
+        stepping(run, model[0], 0.01)
+        forwards(run, model, lambda weight: weight.mul_(0.9))
+        assert weighed(run) == []
+        stepping(run, model[0], 0.01)
+        forwards(run, model, lambda weight: weight.mul_(0.9))
+        assert len(weighed(run)) == 1
+
+
+def test_steps_that_were_not_heard_of_may_hide_forwards():
+    with inventing(ForwardWrites) as run:
+        model = nn.ParameterList([torch.ones(3)])
+        run.number(model[0])
+        forwards(run, model, lambda weight: weight.mul_(0.9))
+        stepping(run, model[0], 0.01)
+        run.find(ForwardWrites)._heard -= 1
+        forwards(run, model, lambda weight: weight.mul_(0.9))
+        assert weighed(run) == []
+
+
+def test_a_parameter_that_changes_its_shape_or_that_no_step_moves_is_not_weighed():
+    with inventing(ForwardWrites) as run:
+        model = nn.ParameterList([torch.ones(3)])
+        run.number(model[0])
+        for write in (lambda weight: weight.mul_(0.9), lambda weight: weight.set_(torch.ones(5))):
+            forwards(run, model, write)
+            run.train(SGD([model[0]], lr=0.1))
+        forwards(run, model, lambda weight: weight.mul_(0.9))
+        assert weighed(run) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "rest", "told"),
+    [
+        ("clamp_", (0.0, 2.0), [None, True, True]),
+        ("fill_", (2.0,), [None, False, False]),
+        ("copy_", (torch.tensor([2.0]),), [None, None, None]),
+    ],
+)
+def test_one_value_that_never_leaves_its_bound_is_tried(name, rest, told):
+    with inventing(ForwardWrites) as run:
+        model = nn.ParameterList([torch.tensor([2.0])])
+        run.number(model[0])
+        for _ in range(4):
+            forwards(run, model, lambda weight: weight.fill_(2.0), name=name, rest=rest)
+            stepping(run, model[0], 0.1)
+        assert [write.heeds for write in weighed(run)] == told
+
+
+def test_a_value_that_moved_once_is_not_tried():
+    with inventing(ForwardWrites) as run:
+        model = nn.ParameterList([torch.tensor([2.0])])
+        run.number(model[0])
+        for by in (-0.1, 0.2, 0.1, 0.1):
+            forwards(run, model, lambda weight: weight.clamp_(0.0, 2.0), name="clamp_", rest=(0.0, 2.0))
+            stepping(run, model[0], by)
+        assert [(write.held, write.heeds) for write in weighed(run)] == [(0, None), (1, None), (1, None)]
+
+
+def test_values_that_are_not_finite_are_not_weighed():
+    with inventing(ForwardWrites) as run:
+        model = nn.ParameterList([torch.ones(3)])
+        run.number(model[0])
+        for by in (math.nan, math.inf, 0.1):
+            forwards(run, model, lambda weight: weight.fill_(1.0))
+            stepping(run, model[0], by)
+        assert weighed(run) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
@@ -84,3 +85,31 @@ def test_whether_the_program_goes_on_with_what_it_was_told():
         kept: object = run.signals.states.loaded.send(load)
         assert kept is None
     assert [event.looked_at for event in run.of(StateLoaded)] == [False, True]
+
+
+def test_whole_parts_are_told_by_their_names():
+    def model(head: str) -> nn.ModuleDict:
+        trunk = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+        return nn.ModuleDict({"trunk": trunk, "bare": nn.ReLU(), head: nn.Linear(2, 1)})
+
+    with inventing(StateLoads) as run:
+        loaded(run, model("new"), dict(model("old").state_dict()))
+        without_mean = {key: value for key, value in model("old").state_dict().items() if "mean" not in key}
+        loaded(run, model("new"), without_mean)
+        loaded(
+            run,
+            nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1)),
+            {**nn.Sequential(nn.Linear(3, 2)).state_dict(), "x": torch.ones(1)},
+        )
+    assert [event.parts for event in run.of(StateLoaded)] == [["trunk"], [], []]
+
+
+@pytest.mark.parametrize(
+    ("key", "is_shifted"), [("blocks.2.weight", True), ("blocks.1.weight", True), ("other.0.weight", False)]
+)
+def test_places_of_a_sequence_that_have_moved(key, is_shifted):
+    model = nn.ModuleDict({"blocks": nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.ReLU(), nn.Linear(2, 1))})
+    first = {"blocks.0.weight": torch.ones(2, 3), "blocks.0.bias": torch.ones(2)}
+    with inventing(StateLoads) as run:
+        (event,) = loaded(run, model, {**first, key: torch.ones(1, 2)})
+    assert event.shifted is is_shifted

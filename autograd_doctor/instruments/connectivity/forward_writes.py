@@ -3,6 +3,7 @@ taken back before the next step."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
@@ -10,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import nn
 
-from autograd_doctor.events.connectivity import WritesTakenBack
+from autograd_doctor.events.connectivity import WritesTakenBack, WritesWeighed, WriteWeighed
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -19,11 +20,13 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import modules_in, parameters_in, parameters_of
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.optimizer_groups import parameters_of as held_by
+from autograd_doctor.reading.overwriting import Bounds, Weighed, heeds, weigh
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.rescaled import is_only_rescaled
+from autograd_doctor.reading.spread import spread
 from autograd_doctor.reading.subclasses import storage_address
-from autograd_doctor.reading.tensor_facts import fingerprints, read_together
+from autograd_doctor.reading.tensor_facts import fingerprints, is_checkable, read_together
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -41,6 +44,8 @@ _BACK = 1e-3
 again with the rounding of both."""
 _PART = 0.5
 """Of the rows of a parameter, more than that are all that it has learned, and not those that are begun anew."""
+_FEW = 8
+"""Values that may all lie at a bound, or be written anew each time, without that one could tell."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 
@@ -58,7 +63,8 @@ _NOTHING = Written([], None, [])
 
 @dataclass
 class _Armed:
-    """A forward that is being watched: its parameters, their versions before, and the writes that were seen."""
+    """A forward that is being watched: its parameters, their versions before, the values of those that were written to
+    before, and the writes that were seen."""
 
     root: nn.Module
     module: int
@@ -67,6 +73,26 @@ class _Armed:
     versions: dict[int, int]
     addresses: dict[int, int] = field(default_factory=dict)
     found: dict[int, Place | None] = field(default_factory=dict)
+    values: dict[int, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Followed:
+    """A parameter that was written to: some of its values, as the last forward left them after so many steps, and how
+    many of these had been heard of.
+
+    is_next: no forward has run unseen since then. survived: something of a step has once outlasted a write. doubtful: a
+    step was put back that it may have made past a bound. heeds: see `WriteWeighed`.
+    """
+
+    values: torch.Tensor
+    steps: int
+    heard: int
+    bounds: Bounds
+    is_next: bool = True
+    survived: bool = False
+    doubtful: bool = False
+    heeds: bool | None = None
 
 
 class ForwardWrites(Instrument):
@@ -75,9 +101,10 @@ class ForwardWrites(Instrument):
 
     The version counter alone does not see `.data`, and does not know the line. What was written once is copied before
     the next forward, and compared when an optimizer begins: a forward that is undone by then takes nothing from it.
+    What it takes is weighed against what was left by the forward before, if no other ran unseen between the two.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (WritesTakenBack,)
+    emits: ClassVar[tuple[type[Event], ...]] = (WritesTakenBack, WritesWeighed)
 
     def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
         super().__init__(site)
@@ -93,6 +120,10 @@ class ForwardWrites(Instrument):
         self._changes: dict[int, torch.Tensor] = {}
         self._shares: dict[int, torch.Tensor] = {}
         self._found: dict[int, tuple[bool, bool, bool]] = {}
+        self._followed: dict[int, _Followed] = {}
+        self._seen: set[int] = set()
+        """Parameters of which a forward was watched since the last step that they took."""
+        self._heard = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
@@ -104,7 +135,8 @@ class ForwardWrites(Instrument):
         numbers = ((self._parameters.get(parameter), parameter) for _, parameter in parameters_in(module))
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
         self._armed = _Armed(module, number, self._course.steps, known, _versions(known))
-        self._copy_before(known)
+        self._seen.update(number for number, _ in known)
+        self._copy_before(self._armed)
         if known and trains and (self._is_new(number) or number in self._suspects):
             addresses = {storage_address(parameter): number for number, parameter in known}
             self._armed.addresses = {address: number for address, number in addresses.items() if address}
@@ -116,13 +148,14 @@ class ForwardWrites(Instrument):
             steps.add(self._course.steps)
         return self._course.steps in steps
 
-    def _copy_before(self, parameters: Numbered) -> None:
+    def _copy_before(self, armed: _Armed) -> None:
         """What was written in an earlier step, and not yet in this one."""
-        for number, parameter in parameters:
-            written_in, _ = self._left.get(number, (self._course.steps, None))
+        for number, parameter in armed.parameters:
+            written_in, _ = self._left.get(number, (armed.step, None))
             is_readable = parameter.layout is torch.strided and parameter.numel() > 0
-            if written_in < self._course.steps and number not in self._before and is_readable:
-                self._before[number] = parameter.detach().clone()
+            if written_in < armed.step and is_readable:
+                armed.values[number] = parameter.detach().clone()
+                self._before.setdefault(number, armed.values[number])
 
     def end(self, step: int) -> Written:
         """The forward that began in this step is over: what it wrote, if no optimizer stepped meanwhile."""
@@ -140,7 +173,66 @@ class ForwardWrites(Instrument):
         self._suspects.add(armed.module)
         self._note_changes(armed.parameters)
         where = next((place for number, place in armed.found.items() if number in written), None)
-        return Written(sorted(written), locate(where), self._undone(armed, written))
+        still = self._weigh(armed, written)
+        undone = [number for number in self._undone(armed, written) if number not in still]
+        return Written(sorted(written), locate(where), undone)
+
+    def _weigh(self, armed: _Armed, written: set[int]) -> set[int]:
+        """Tell what is left of the steps since the last forward; those that no step had moved are returned."""
+        known = {number: parameter for number, parameter in armed.parameters if number in written}
+        weighed = {number: self._weighed(armed, number, parameter) for number, parameter in known.items()}
+        numbers = {number: found for number, found in weighed.items() if found is not None}
+        read = dict(zip(numbers, map(Weighed._make, read_together([*numbers.values()])), strict=True))
+        told = {
+            number: found for number, found in read.items() if found.moved and math.isfinite(found.size + found.done)
+        }
+        writes = [self._told(number, found) for number, found in told.items()]
+        if writes:
+            self.emit(WritesWeighed(step=armed.step, module=armed.module, writes=writes))
+        for number, parameter in known.items():
+            self._follow(number, parameter)
+        return {number for number, parameter in known.items() if is_checkable(parameter)} - told.keys()
+
+    def _weighed(self, armed: _Armed, number: int, parameter: torch.Tensor) -> torch.Tensor | None:
+        """None where nothing is known to compare it with, or forwards have run unseen since then."""
+        last, before = self._followed.get(number), armed.values.get(number)
+        if last is None or before is None or before.shape != parameter.shape or not is_checkable(parameter):
+            return None
+        some = spread(parameter.detach())
+        is_alike = some is not None and some.shape == last.values.shape
+        are_heard = self._course.steps - last.steps <= self._heard - last.heard
+        is_next = last.is_next and last.steps < armed.step and are_heard
+        return weigh(last.values, before, parameter, last.bounds) if is_alike and is_next else None
+
+    def _told(self, number: int, found: Weighed) -> WriteWeighed:
+        last = self._followed[number]
+        last.survived |= found.free > 0 or found.left > 0
+        is_few = bool(found.flat) or found.moved < _FEW
+        last.doubtful = found.held == found.moved and is_few and not last.survived
+        return WriteWeighed(
+            parameter=number,
+            moved=int(found.moved),
+            free=int(found.free),
+            held=int(found.held),
+            done=found.done,
+            kept=found.kept,
+            left=found.left,
+            turned=(found.changed / found.size) ** 0.5 if found.size else 0.0,
+            rescaled=bool(found.rescaled),
+            flat=bool(found.flat),
+            heeds=last.heeds,
+        )
+
+    def _follow(self, number: int, parameter: torch.Tensor) -> None:
+        some = spread(parameter.detach()) if is_checkable(parameter) else None
+        if some is None:
+            self._followed.pop(number, None)
+            return
+        last = self._followed.get(number)
+        if last is None or last.values.shape != some.shape:
+            last = self._followed[number] = _Followed(some, 0, 0, Bounds.of(some))
+        last.values, last.is_next = some.clone(), True
+        last.steps, last.heard = self._course.steps, self._heard
 
     def _note_changes(self, parameters: Numbered) -> None:
         for number, parameter in parameters:
@@ -150,6 +242,7 @@ class ForwardWrites(Instrument):
                 self._shares[number] = _share_of_rows(parameter, before)
 
     def _step_began(self, call: StepCall) -> None:
+        self._heard += 1
         if not call.closure:
             self._look_at_values(call)
 
@@ -159,7 +252,8 @@ class ForwardWrites(Instrument):
     def _look_at_values(self, call: StepCall) -> None:
         """Of parameters that the last forward wrote to, whether they hold again what they held before it, or that by a
         factor."""
-        numbered = ((self._parameters.get(each), each) for each in held_by(call.optimizer))
+        numbered = [(self._parameters.get(each), each) for each in held_by(call.optimizer)]
+        self._miss({number for number, _ in numbered if number is not None})
         known = {number: parameter for number, parameter in numbered if number in self._before}
         before = {number: self._before.pop(number) for number in known}
         changes = {number: self._changes.pop(number) for number in known if number in self._changes}
@@ -187,6 +281,13 @@ class ForwardWrites(Instrument):
                 )
             )
 
+    def _miss(self, held: set[int]) -> None:
+        """These are about to step: of those that no forward was watched of since they last did, one may have written
+        unseen."""
+        for number in (held & self._followed.keys()) - self._seen:
+            self._followed[number].is_next = False
+        self._seen -= held
+
     def _disarm(self) -> None:
         self.unlisten(self._operations.began, self._operation_began)
         self._armed = None
@@ -201,6 +302,12 @@ class ForwardWrites(Instrument):
         number = armed.addresses.get(storage_address(target))
         if number is not None and number not in armed.found and not _keeps_values(operation):
             armed.found[number] = operation.place
+            self._try(number, operation, target)
+
+    def _try(self, number: int, operation: Operation, target: torch.Tensor) -> None:
+        last = self._followed.get(number)
+        if last is not None and last.doubtful and last.heeds is None and target is next(iter(operation.args), None):
+            last.heeds = heeds(operation.function, target, operation.args[1:], operation.kwargs)
 
     def _undone(self, armed: _Armed, written: set[int]) -> list[int]:
         undone = []

@@ -17,7 +17,7 @@ from autograd_doctor.reading.call_site import keeps_result
 from autograd_doctor.reading.module_tree import buffers_in, parameters_in
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import here, stack
-from autograd_doctor.reading.state_keys import Shapes, nested_in, renaming, shapes_of
+from autograd_doctor.reading.state_keys import Shapes, is_shifted, nested_in, renaming, shapes_of, whole_parts
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.states import StateLoad
@@ -48,7 +48,7 @@ class StateLoads(Instrument):
         own, given = _shapes(load.module), shapes_of(load.state)
         lacking = {key: own[key] for key in missing if key in own}
         left_over = {key: given[key] for key in unexpected if key in given}
-        loaded = [shape for key, shape in own.items() if key in given and key not in lacking]
+        loaded = {key: shape for key, shape in own.items() if key in given and key not in lacking}
         explained = renaming(lacking, left_over)
         entry, fitting = nested_in(load.state, lacking)
         self.emit(
@@ -60,7 +60,7 @@ class StateLoads(Instrument):
                 keys=len(own),
                 elements=_elements(own.values()),
                 loaded_keys=len(loaded),
-                loaded_elements=_elements(loaded),
+                loaded_elements=_elements(loaded.values()),
                 given_keys=len(given),
                 given_elements=_elements(given.values()),
                 missing=missing[:_MOST_NAMED],
@@ -73,6 +73,8 @@ class StateLoads(Instrument):
                 nested_in="" if explained.how else entry,
                 alike=(Counter(lacking.values()) & Counter(left_over.values())).total(),
                 looked_at=keeps_result(stack()[::-1]),
+                parts=whole_parts(load.module, given, missing)[:_MOST_NAMED],
+                shifted=is_shifted(load.module, loaded, missing, left_over),
             )
         )
 

@@ -19,6 +19,9 @@ _AVERAGE = (
     "training mode (`torch.optim.swa_utils.update_bn`): `parameters()` is without `running_mean` and `running_var`"
 )
 
+_A_LITTLE = 0.1
+"""Of a model's elements: a part whose name is the same by chance, beside all that the model was to be given."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest = {event.module: event for event in trace.of(StateLoaded)}
@@ -61,16 +64,27 @@ def _empty(event: StateLoaded) -> Finding:
     )
 
 
+def _is_transfer(event: StateLoaded) -> bool:
+    """Whether whole parts found what is theirs, and the rest may be meant for something else.
+
+    Not so where one prefix makes all of the rest fit, and is what all but a little was lost to.
+    """
+    fits = event.fitting == event.unexpected_keys == event.missing_keys
+    is_lost = fits and event.loaded_elements <= _A_LITTLE * event.elements
+    return bool(event.parts) and not event.shifted and not is_lost
+
+
 def _finding(event: StateLoaded) -> Finding:
     is_explained = event.fitting > 0 and 2 * event.fitting >= min(event.missing_keys, max(event.given_keys, 1))
-    is_sure = is_explained or event.loaded_keys == 0
+    is_transfer = _is_transfer(event)
+    is_sure = (is_explained and not is_transfer) or event.loaded_keys == 0
     return RULE.finding(
         f"{event.loaded_keys} of the {plural(event.keys, 'key')} of `{event.name}` were loaded: {event.missing_keys} "
         f"are missing from the state (`{event.missing[0]}` …), and {event.unexpected_keys} of the state's are not the "
         f"model's (`{event.unexpected[0]}` …){_explanation(event) if is_explained else ''}",
         subject=event.name,
         location=event.location,
-        severity="error" if is_sure else "info" if event.looked_at else "warning",
+        severity="error" if is_sure else "info" if event.looked_at or is_transfer else "warning",
         confidence="high" if is_sure else "medium",
         help=_help(event)
         if is_explained
@@ -85,6 +99,9 @@ def _finding(event: StateLoaded) -> Finding:
             "unexpected": event.unexpected,
             "prefix": event.prefix,
         },
+        notes=(f"`{event.parts[0]}` was loaded whole: if the rest is of another task, it is right to leave it",)
+        if is_transfer
+        else (),
         step_first=event.step + 1,
     )
 
@@ -280,9 +297,10 @@ RULE = Rule(
     fix="Make the keys match, load with `strict=True`, and copy buffers where parameters are copied.",
     fine="A backbone that is loaded without its old head or decoder, where what is left has other shapes than what is "
     "missing, a few weights such as adapters, a smaller model that takes its part of a larger state, and loads that "
-    "are put right by a second one. Where nothing tells how the keys would fit, and the program goes on with those "
-    "that `load_state_dict` returned, it is only said that they differ. Copies that gather statistics of their own in "
-    "training mode, as averaged encoders and target networks do.",
+    "are put right by a second one. Where whole parts were loaded under names of their own, such as a trunk beside a "
+    "new head that is built like the old one, it is an `info` that the others differ; so it is where nothing tells how "
+    "the keys would fit, and the program goes on with those that `load_state_dict` returned. Copies that gather "
+    "statistics of their own in training mode, as averaged encoders and target networks do.",
     needs=(StateLoaded, StatisticsLeft),
     examine=examine,
     bad=(bad, bad_whole_checkpoint, bad_buffers_left_behind),

@@ -44,7 +44,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         ratio = median(each.typical for each in measured)
         does = f"each step of `{trace.optimizer_name(optimizer)}` changes the weights by {ratio:.1e} times their size"
         is_small = all(0 < each.typical <= tunables["small"] for each in measured)
-        is_small = is_small and not _warms_up(trace, optimizer)
+        is_small = is_small and not _warms_up(trace, optimizer) and not _teaches(trace, optimizer, tunables)
         clip = clipped_away(trace, optimizer) if is_small else None
         is_small = is_small and not _goes_on(trace, optimizer)
         if all(each.typical >= tunables["large"] for each in measured):
@@ -146,15 +146,42 @@ def _outweighs(trace: Trace, optimizer: int, group: ParameterGroup) -> bool:
 
 def _has_fallen(trace: Trace, optimizer: int, share: float) -> bool:
     """Whether a loss of these parameters is lower in the second half than it was at first, or none was followed."""
+    courses = _courses(trace, optimizer)
+    return not courses or any(_is_lower(course, share) for course in courses)
+
+
+def _teaches(trace: Trace, optimizer: int, tunables: Tunables) -> bool:
+    """Whether every loss of these parameters falls, and nothing else can be why: no other optimizer steps, and what it
+    holds beside its matrices moves as little. A large number of which the loss heeds the last digits is like this."""
+    courses, share = _courses(trace, optimizer), tunables["fallen"]
+    falls = bool(courses) and all(_is_long(course) and _is_lower(course, share) for course in courses)
+    is_alone = {event.optimizer for event in trace.steps} == {optimizer}
+    return falls and is_alone and _is_all_still(trace, optimizer, tunables["small"])
+
+
+def _is_long(course: list[float]) -> bool:
+    """Whether there are enough losses, of a kind that has a share."""
+    return len(course) >= 2 * _FIRST and fmean(course[:_FIRST]) > 0
+
+
+def _is_all_still(trace: Trace, optimizer: int, small: float) -> bool:
+    """Whether no step moved anything by more than so large a part of it, vectors and what began at zero included."""
+    own = (event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer)
+    return all(
+        update <= small * weight for event in own for weight, update in zip(event.weights, event.updates, strict=True)
+    )
+
+
+def _courses(trace: Trace, optimizer: int) -> list[list[float]]:
+    """The values of each loss of its parameters."""
     held = trace.optimizer_parameters[optimizer]
     own = [curve for curve in curves(trace) if any(held & set(backward.reached) for backward in curve.backwards)]
-    courses = [[loss for _, loss in curve.course] for curve in own]
-    return not courses or any(_is_lower(course, share) for course in courses)
+    return [[loss for _, loss in curve.course] for curve in own]
 
 
 def _is_lower(course: list[float], share: float) -> bool:
     first, last = course[:_FIRST], course[len(course) // 2 :]
-    return len(course) < 2 * _FIRST or fmean(first) <= 0 or fmean(last) < share * fmean(first)
+    return not _is_long(course) or fmean(last) < share * fmean(first)
 
 
 def _warms_up(trace: Trace, optimizer: int, group: int | None = None) -> bool:
@@ -394,7 +421,8 @@ RULE = Rule(
     fine="Steps that are large at first and lower the loss, warm-up, fine-tuning with small learning rates, vectors "
     "such as biases and scales, and weights that start at zero. Rates that have fallen until the end of a schedule. "
     "Clipping to a small part of the gradients, if the rate is high enough for it, or if steps do not follow the size "
-    "of gradients. Weights that shrink while the loss falls. A group that hardly moves while most others do may be "
+    "of gradients. Weights that shrink while the loss falls. Steps that are small against large values, such as "
+    "frequencies, where the loss falls and nothing else moves. A group that hardly moves while most others do may be "
     "meant to rest: it is an `info`.",
     needs=(BackwardRan, GradientsClipped, LossesFollowed, OptimizerBuilt, OptimizerStepped, UpdatesMeasured),
     examine=examine,

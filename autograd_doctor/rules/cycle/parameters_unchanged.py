@@ -334,11 +334,10 @@ def bad_rounded_between_steps() -> None:
     for _ in range(10):
         inputs = torch.randn(64, 32)
         loss = (model(inputs.bfloat16()).float() - inputs.sum(dim=1, keepdim=True)).square().mean()
-        model.zero_grad()
-        loss.backward()
-        for copy, weight in zip(full, model.parameters(), strict=True):
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        for copy, weight, gradient in zip(full, model.parameters(), gradients, strict=True):
             copy.copy_(weight.detach())  # <- AD111
-            copy.grad = weight.grad.float()
+            copy.grad = gradient.float()
         optimizer.step()
         for copy, weight in zip(full, model.parameters(), strict=True):
             weight.data.copy_(copy)

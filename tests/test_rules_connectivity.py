@@ -617,6 +617,14 @@ def test_values_whose_gradients_are_masked_and_that_steps_move() -> None:
     assert [note.location for note in finding.related if note.message == "gradients are set to 0 here"] == [at(20)]
 
 
+def test_decay_alone_may_be_meant_for_what_has_no_gradient() -> None:
+    events = [structs.replace(event, decayed=[HEAD]) for event in masked(4)]
+    (finding,) = examined(frozen_parameter_in_optimizer.RULE, WHO, events, steps(4, {HEAD: 1.0}))
+    assert (finding.severity, "weight decay is at work" in finding.message) == ("info", True)
+    (finding,) = examined(frozen_parameter_in_optimizer.RULE, WHO, events[1:], masked(1), steps(4, {HEAD: 1.0}))
+    assert finding.severity == "warning"
+
+
 @pytest.mark.parametrize(
     ("decay", "momentum", "said"),
     [

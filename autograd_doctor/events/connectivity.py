@@ -51,14 +51,16 @@ class MaskedValuesMoved(Event, frozen=True):
     """The program set a part of gradients to exactly 0, and how much of that part the step moved all the same.
 
     masked: of each parameter, the values whose gradient was 0 then and not before. moved: those of them that the next
-    backward found where the step had put them. lifted: parameters of which a value that was masked in an earlier step
-    had a gradient in this one. location: of the newest write that made the zeros.
+    backward found where the step had put them. decayed: parameters of which all of those have shrunk by one share.
+    lifted: parameters of which a value that was masked in an earlier step had a gradient in this one. location: of the
+    newest write that made the zeros.
     """
 
     optimizer: int
     masked: dict[int, int]
     moved: dict[int, int]
     lifted: list[int]
+    decayed: list[int] = []
     location: Location | None = None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import nn
-from torch.optim import SGD
+from torch.optim import SGD, Adam, AdamW
 
 from autograd_doctor.events.connectivity import MaskedValuesMoved
 from autograd_doctor.instruments.connectivity.masked_gradients import MaskedGradients
@@ -58,6 +58,21 @@ def test_what_a_step_moves_although_its_gradient_is_masked() -> None:
     assert (first.step, second.step, first.optimizer) == (1, 2, 0)
     assert list(first.masked.values()) == list(first.moved.values()) == [2]
     assert first.lifted == second.lifted == []
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "is_decay"),
+    [
+        (lambda weights: SGD(weights, lr=0.1, weight_decay=0.1), True),
+        (lambda weights: AdamW(weights, lr=1e-3, weight_decay=1e-3), True),
+        (lambda weights: Adam(weights, lr=0.1, weight_decay=0.1), False),
+    ],
+)
+def test_whether_decay_alone_moves_values(optimizer: Callable[[list[nn.Parameter]], SGD], is_decay: bool) -> None:
+    with inventing(MaskedGradients) as run:
+        train(run, optimizer([nn.Parameter(torch.tensor([1.0, 2.0, -3.0, 0.5]))]))
+        events = run.of(MaskedValuesMoved)
+    assert [bool(event.decayed) for event in events] == [is_decay] * 2
 
 
 def replaced(weight: nn.Parameter) -> None:

@@ -36,6 +36,8 @@ from autograd_doctor.signals.scalers import ScalerCall
 
 _MOST_TOLD = 16
 """Steps of each optimizer."""
+_SAME_SHARE, _ROUNDING = 1e-3, 5e-7
+"""By how much shares may differ that decay has taken off values: of the largest, and by two roundings to float32."""
 
 
 @dataclass(eq=False, slots=True)
@@ -59,6 +61,15 @@ class _Masked:
         now = spread(self.parameter)
         if now is not None and self.after is not None and now.shape == self.after.shape:
             self.moved = self.here & (self.after != self.before) & (now == self.after)
+
+    def counted(self) -> torch.Tensor:
+        """How many values were masked, moved, and lifted; whether decay may be what has moved them."""
+        moved = torch.zeros_like(self.here) if self.moved is None else self.moved
+        after = self.before if self.after is None else self.after
+        shares = torch.where(moved, (self.before - after) / self.before, torch.nan)
+        most, least = shares.nan_to_num(-torch.inf).amax(), shares.nan_to_num(torch.inf).amin()
+        is_decay = (least > 0) & (most - least <= _SAME_SHARE * most + _ROUNDING)
+        return torch.stack([self.here.sum(), moved.sum(), self.lifted.sum(), is_decay])
 
 
 class _Stepped(NamedTuple):
@@ -276,13 +287,12 @@ class MaskedGradients(Instrument):
             self._tell(optimizer, stepped)
 
     def _tell(self, optimizer: int, stepped: _Stepped) -> None:
-        met = [(each, each.moved) for each in stepped.masked if each.moved is not None]
-        counts = [torch.stack([each.here.sum(), moved.sum(), each.lifted.sum()]) for each, moved in met]
-        numbers = [each.number for each, _ in met]
+        met = [each for each in stepped.masked if each.moved is not None]
+        numbers = [each.number for each in met]
 
         def known(values: Sequence[Any]) -> None:
             found = [(number, *row.tolist()) for number, row in zip(numbers, values, strict=True)]
-            if not any(masked or lifted for _, masked, _, lifted in found):
+            if not any(masked or lifted for _, masked, _, lifted, _ in found):
                 return
             self._told[optimizer] += 1
             self.emit(
@@ -290,13 +300,14 @@ class MaskedGradients(Instrument):
                     step=stepped.step,
                     optimizer=optimizer,
                     masked={number: masked for number, masked, *_ in found if masked},
-                    moved={number: moved for number, masked, moved, _ in found if masked},
-                    lifted=[number for number, *_, lifted in found if lifted],
+                    moved={number: moved for number, masked, moved, *_ in found if masked},
+                    lifted=[number for number, *_, lifted, _ in found if lifted],
+                    decayed=[number for number, *_, is_decay in found if is_decay],
                     location=locate(stepped.written),
                 )
             )
 
-        self._late_values.ask(self, counts, known)
+        self._late_values.ask(self, [each.counted() for each in met], known)
 
     def _operation_began(self, operation: Operation) -> None:
         """Something is written to a gradient, or put in its place."""

@@ -52,13 +52,22 @@ def _masked(trace: Trace, optimizer: int, least: float) -> Iterator[Finding]:
     times = Counter(p for event in events for p, moved in event.moved.items() if moved and p not in lifted)
     parameters = sorted(parameter for parameter, count in times.items() if count >= least)
     steps = [step for step in trace.steps if step.optimizer == optimizer]
+    decaying = [p for p in parameters if all(p in event.decayed for event in events if event.moved.get(p))]
+    others = [parameter for parameter in parameters if parameter not in decaying]
     if parameters and steps:
-        yield _masked_in_vain(trace, optimizer, parameters, events, steps)
+        yield _masked_in_vain(trace, optimizer, others or decaying, events, steps, only_decay=not others)
 
 
 def _masked_in_vain(
-    trace: Trace, optimizer: int, parameters: list[int], events: list[MaskedValuesMoved], steps: list[OptimizerStepped]
+    trace: Trace,
+    optimizer: int,
+    parameters: list[int],
+    events: list[MaskedValuesMoved],
+    steps: list[OptimizerStepped],
+    *,
+    only_decay: bool,
 ) -> Finding:
+    """Decay alone may be meant for what has no gradient."""
     mine = [event for event in events if not event.moved.keys().isdisjoint(parameters)]
     masked = sum(event.masked.get(parameter, 0) for event in mine for parameter in parameters)
     moved = sum(event.moved.get(parameter, 0) for event in mine for parameter in parameters)
@@ -66,10 +75,11 @@ def _masked_in_vain(
     name = trace.optimizer_name(optimizer)
     return RULE.finding(
         f"`{name}` moves {moved / masked:.0%} of those values of {trace.parameter_names(parameters)} whose gradients "
-        f"are set to 0 before its steps: {_at_work(trace, optimizer, parameters)} at work on them",
+        f"are set to 0 before its steps: "
+        f"{'weight decay is' if only_decay else _at_work(trace, optimizer, parameters)} at work on them",
         subject=trace.parameter_name(parameters[0]),
         location=next((step.location for step in steps if step.step == mine[0].step), steps[-1].location),
-        severity="warning",
+        severity=None if only_decay else "warning",
         help="put these values back after each step, as by `weight.mul_(mask)` under `torch.no_grad()`, or mask the "
         "state of the optimizer, too, and give them no weight decay",
         evidence={"moved": moved / masked, "parameters": len(parameters), "steps": len(mine)},
@@ -297,7 +307,7 @@ def bad_masked_gradients() -> None:
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=1e-3)
     kept = torch.rand(8, 6) > 0.5
     for _ in range(8):
         x = torch.randn(32, 6)

@@ -26,7 +26,7 @@ class Reader(nn.Module):
 
 
 reader = Reader(torch.randn(KNOWN, 16))
-optimizer = torch.optim.AdamW(reader.parameters(), lr=5e-3, weight_decay=0.05)
+optimizer = torch.optim.Adam(reader.parameters(), lr=5e-3, weight_decay=1e-3)
 for step in range(40):
     ids = torch.randint(0, 100, (64, 9))
     mood = (ids < 50).sum(1).gt(4).long()

@@ -644,7 +644,7 @@ def test_what_moves_values_whose_gradients_are_masked(decay: float, momentum: fl
 
 @pytest.mark.parametrize(
     "events",
-    [masked(2), masked(4, moved=0), [*masked(3), *masked(1, lifted=(HEAD,))]],
+    [masked(2), masked(4, moved=0), [*masked(3), *masked(1, lifted=(ENCODER,))]],
     ids=["twice", "still", "lifted"],
 )
 def test_masked_values_that_rest_or_are_not_frozen(events: list[Event]) -> None:

@@ -22,8 +22,9 @@ SMALL = 2.0**-10
 
 
 def weight(gradient: torch.Tensor, dtype: torch.dtype = torch.float32) -> nn.Parameter:
-    made = nn.Parameter(torch.ones(4, dtype=dtype))
-    made.grad = gradient.to(dtype)
+    """Four values, 16 times each."""
+    made = nn.Parameter(torch.ones(64, dtype=dtype))
+    made.grad = gradient.to(dtype).repeat(16)
     return made
 
 
@@ -77,6 +78,14 @@ def test_values_that_are_not_rounded(between: Callable[[nn.Parameter], None]) ->
         parameter.grad = torch.ones_like(parameter)
         with run.step(call.optimizer):
             pass
+        assert run.of(UpdatesRounded) == []
+
+
+def test_a_few_values_may_have_been_rounded_so_by_chance() -> None:
+    few = nn.Parameter(torch.ones(15))
+    few.grad = torch.full((15,), SMALL)
+    with inventing(RoundedWeights) as run:
+        train(run, SGD([few], lr=1.0), rounded)
         assert run.of(UpdatesRounded) == []
 
 

@@ -28,6 +28,8 @@ from autograd_doctor.signals.operations import Operation, written_by
 from autograd_doctor.signals.optimizers import StepCall
 
 _LOWER = (torch.bfloat16, torch.float16)
+_FEWEST = 16
+"""Values that rounding has changed: fewer may have been rounded so by chance, where that is drawn."""
 _MOST_TOLD = 16
 """Times that it is told of each optimizer."""
 
@@ -60,7 +62,7 @@ class _Counted(NamedTuple):
     def dtype(self) -> torch.dtype | None:
         """To which all were rounded."""
         alike = (dtype for dtype, unlike in zip(_LOWER, self.unlike, strict=True) if not unlike)
-        return next(alike, None) if self.moved and self.others else None
+        return next(alike, None) if self.moved and self.others >= _FEWEST else None
 
 
 class RoundedWeights(Instrument):

@@ -44,12 +44,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _masked(trace: Trace, optimizer: int, least: float) -> Iterator[Finding]:
     """Values whose gradient the program sets to 0 step by step, and which the steps move all the same.
 
-    Where a mask lets something pass that it has held back before, as where only the largest gradients are used, what
-    it holds back is not frozen.
+    Where a mask of any parameter lets something pass that it has held back before, as where only the largest gradients
+    are used, what it holds back is not frozen.
     """
     events = [event for event in trace.of(MaskedValuesMoved) if event.optimizer == optimizer]
-    lifted = {parameter for event in events for parameter in event.lifted}
-    times = Counter(p for event in events for p, moved in event.moved.items() if moved and p not in lifted)
+    if any(event.lifted for event in events):
+        return
+    times = Counter(parameter for event in events for parameter, moved in event.moved.items() if moved)
     parameters = sorted(parameter for parameter, count in times.items() if count >= least)
     steps = [step for step in trace.steps if step.optimizer == optimizer]
     decaying = [p for p in parameters if all(p in event.decayed for event in events if event.moved.get(p))]

@@ -144,7 +144,9 @@ class RoundedWeights(Instrument):
 
         def known(values: Sequence[Any]) -> None:
             found = {number: _Counted.of(row.tolist()) for number, row in zip(numbers, values, strict=True)}
-            self._spared |= {number for number, counted in found.items() if counted.moved and counted.dtype is None}
+            for number in [number for number, counted in found.items() if counted.moved and counted.dtype is None]:
+                self._spared.add(number)
+                self._followed.pop(number, None)
             self._tell(step, optimizer, {n: counted for n, counted in found.items() if counted.dtype}, written)
 
         self._late_values.ask(self, counts, known)

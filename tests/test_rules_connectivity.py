@@ -15,6 +15,7 @@ from autograd_doctor.events.connectivity import (
     LeafCollected,
     LeafUsed,
     LossDropped,
+    MaskedValuesMoved,
     ModeNotHeeded,
     ModeSet,
     SamplesUsed,
@@ -603,6 +604,53 @@ def test_frozen_parameter_is_an_info_and_a_warning_when_it_moves() -> None:
 def test_staged_unfreezing_is_silent() -> None:
     staged = (steps(4, {HEAD: 1.0}, frozen=[ENCODER]), steps(2, {ENCODER: 1.0, HEAD: 1.0}))
     assert examined(frozen_parameter_in_optimizer.RULE, WHO, *staged) == []
+
+
+def masked(count: int, *, moved: int = 6, lifted: tuple[int, ...] = ()) -> list[Event]:
+    facts = {"masked": {HEAD: 8}, "moved": {HEAD: moved}, "lifted": list(lifted), "location": at(20)}
+    return [MaskedValuesMoved(step=i, optimizer=0, **facts) for i in range(count)]
+
+
+def test_values_whose_gradients_are_masked_and_that_steps_move() -> None:
+    (finding,) = examined(frozen_parameter_in_optimizer.RULE, WHO, masked(3), steps(4, {HEAD: 1.0}))
+    assert (finding.severity, finding.parameters) == ("warning", (HEAD,))
+    assert finding.location == steps(1, {HEAD: 1.0})[-1].location  # type: ignore[attr-defined]
+    assert "moves 75% of those values of `head.weight`" in finding.message
+    assert [note.location for note in finding.related if note.message == "gradients are set to 0 here"] == [at(20)]
+
+
+def test_decay_alone_may_be_meant_for_what_has_no_gradient() -> None:
+    events = [structs.replace(event, decayed=[HEAD]) for event in masked(4)]
+    (finding,) = examined(frozen_parameter_in_optimizer.RULE, WHO, events, steps(4, {HEAD: 1.0}))
+    assert (finding.severity, "weight decay is at work" in finding.message) == ("info", True)
+    (finding,) = examined(frozen_parameter_in_optimizer.RULE, WHO, events[1:], masked(1), steps(4, {HEAD: 1.0}))
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("decay", "momentum", "said"),
+    [
+        (0.1, 0.0, "weight decay is at work"),
+        (0.0, 0.9, "momentum is at work"),
+        (0.1, 0.9, "momentum or weight decay is at work"),
+        (0.0, 0.0, "what it adds of its own is at work"),
+    ],
+)
+def test_what_moves_values_whose_gradients_are_masked(decay: float, momentum: float, said: str) -> None:
+    who = built(ENCODER, HEAD)
+    groups = [structs.replace(group, weight_decay=decay, momentum=momentum) for group in who.groups]
+    who = structs.replace(who, groups=groups)
+    (finding,) = examined(frozen_parameter_in_optimizer.RULE, *WHO[:2], who, masked(3), steps(4, {HEAD: 1.0}))
+    assert said in finding.message
+
+
+@pytest.mark.parametrize(
+    "events",
+    [masked(2), masked(4, moved=0), [*masked(3), *masked(1, lifted=(ENCODER,))]],
+    ids=["twice", "still", "lifted"],
+)
+def test_masked_values_that_rest_or_are_not_frozen(events: list[Event]) -> None:
+    assert examined(frozen_parameter_in_optimizer.RULE, WHO, events, steps(4, {HEAD: 1.0})) == []
 
 
 def hidden(number: int, *parameters: int) -> Event:

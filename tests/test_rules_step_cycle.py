@@ -25,7 +25,7 @@ from autograd_doctor.events.cycle import (
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.losses import MeanCounted
-from autograd_doctor.events.numerics import UpdatesMeasured
+from autograd_doctor.events.numerics import UpdatesMeasured, UpdatesRounded
 from autograd_doctor.events.run import DetailTurned, LightStepsCounted, ProgramRaised, RunEnded
 from autograd_doctor.events.steps import (
     Accumulation,
@@ -1132,6 +1132,34 @@ def test_updates_that_are_rounded_away_in_most_values() -> None:
     assert "leaves 98.0% of the values of `w`, `b`, `c` and 1 more" in finding.message
     assert finding.severity == "warning"
     assert [other.location for other in finding.related] == [line(STEP)]
+
+
+def between(back: Sequence[float], *, steps: int = 6, arrived: float = 0.1) -> list[Event]:
+    """Steps between which two parameters are rounded: these shares of what each has moved are back."""
+
+    def iteration(i: int) -> list[Event]:
+        shares, since = dict(enumerate(back)), dict.fromkeys((W, B), arrived)
+        written = line(CLEAR) if i else None
+        sizes = UpdatesRounded(step=i, optimizer=0, back=shares, arrived=since, dtype="bfloat16", location=written)
+        return [sizes, unchanged(i, moved=[W, B])]
+
+    return repeat(steps, iteration, *seen("w", "b", dtype="float32"), built())
+
+
+def test_parameters_that_are_rounded_between_the_steps() -> None:
+    (finding,) = judge(parameters_unchanged.RULE, between([0.7, 0.9]))
+    assert (finding.severity, finding.location) == ("warning", line(CLEAR))
+    assert "`w`, `b` (float32) are set to their own values rounded to bfloat16: 80% of the values" in finding.message
+    assert [other.location for other in finding.related] == [line(STEP)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [between([0.4, 0.5]), between([0.7, 0.9], steps=2), between([0.7, 0.9], arrived=0.7)],
+    ids=["most stays", "twice", "what is lost arrives later"],
+)
+def test_parameters_that_may_be_rounded_between_the_steps(events: list[Event]) -> None:
+    assert judge(parameters_unchanged.RULE, events) == []
 
 
 def test_parameters_of_which_only_one_never_moves() -> None:

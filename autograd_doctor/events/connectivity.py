@@ -47,6 +47,23 @@ class FlagIgnored(Event, frozen=True):
     location: Location | None
 
 
+class MaskedValuesMoved(Event, frozen=True):
+    """The program set a part of gradients to exactly 0, and how much of that part the step moved all the same.
+
+    masked: of each parameter, the values whose gradient was 0 then and not before. moved: those of them that the next
+    backward found where the step had put them. decayed: parameters of which all of those have shrunk by one share.
+    lifted: parameters of which a value that was masked in an earlier step had a gradient in this one. location: of the
+    newest write that made the zeros.
+    """
+
+    optimizer: int
+    masked: dict[int, int]
+    moved: dict[int, int]
+    lifted: list[int]
+    decayed: list[int] = []
+    location: Location | None = None
+
+
 class SettingIgnored(Event, frozen=True):
     """A setting was given to an optimizer as an attribute, which nobody read, and its next step took others.
 

@@ -119,6 +119,20 @@ class UpdatesMeasured(Event, frozen=True):
     dtypes: dict[int, str] = {}
 
 
+class UpdatesRounded(Event, frozen=True):
+    """Between two steps of an optimizer, parameters were set to what the first had left, rounded to fewer bits.
+
+    back: of each, the share of the values that the step had moved which are what they were before it. arrived: the
+    share of these values that have been others since it was seen first. dtype: of so many bits. location: of the write.
+    """
+
+    optimizer: int
+    back: dict[int, float]
+    arrived: dict[int, float]
+    dtype: str
+    location: Location | None = None
+
+
 class SumStoodStill(Event, frozen=True):
     """A line added something to a single number that it had made itself before, and adding it again changed nothing.
 

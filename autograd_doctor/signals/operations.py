@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.reading.fused import PREFIX, one_by_one
 from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
-from autograd_doctor.reading.operation_kinds import Kind, classify
+from autograd_doctor.reading.operation_kinds import Kind, classify, writes
 from autograd_doctor.reading.places import place
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -77,6 +77,13 @@ class Operation:
         if self._inputs is None:
             self._inputs = tensors_in((*self.args, *self.kwargs.values()) if self.kwargs else self.args)
         return self._inputs
+
+
+def written_by(operation: Operation) -> torch.Tensor | None:
+    """The tensor whose values it changes."""
+    values = (*operation.args, *operation.kwargs.values())
+    target = next(iter(values), None) if writes(operation.name) else operation.kwargs.get("out")
+    return target if isinstance(target, torch.Tensor) else None
 
 
 def _with_input_first(kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:

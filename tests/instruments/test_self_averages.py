@@ -45,6 +45,8 @@ def test_an_alias_that_was_kept(kept: str, update: str) -> None:
         ("[p.data for p in model.parameters()]", "slow.mul_(0.999)"),
         ("[p.data for p in model.parameters()]", "fast.add_(slow, alpha=-1e-4)"),
         ("[p.data for p in model.parameters()]", "fast.data.add_(fast.data, alpha=-1e-4)"),
+        ("[p.data for p in model.parameters()]", "fast.copy_(fast.bfloat16())"),
+        ("[p.data for p in model.parameters()]", "slow.copy_(slow.half().float())"),
     ],
 )
 def test_copies_decay_and_other_ways_to_write(kept: str, update: str) -> None:

@@ -18,7 +18,6 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import modules_in, parameters_in, parameters_of
-from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.optimizer_groups import parameters_of as held_by
 from autograd_doctor.reading.overwriting import Bounds, Weighed, heeds, weigh
 from autograd_doctor.reading.places import Place, locate
@@ -30,7 +29,7 @@ from autograd_doctor.reading.tensor_facts import fingerprints, is_checkable, rea
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
-from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.operations import Operation, written_by
 from autograd_doctor.signals.optimizers import StepCall
 
 _STEPS = 2
@@ -294,10 +293,8 @@ class ForwardWrites(Instrument):
 
     def _operation_began(self, operation: Operation) -> None:
         """Before it runs, because assigning to `.data` changes the address by which a parameter is known."""
-        armed = self._armed
-        values = (*operation.args, *operation.kwargs.values())
-        target = next(iter(values), None) if writes(operation.name) else operation.kwargs.get("out")
-        if armed is None or not isinstance(target, torch.Tensor):
+        armed, target = self._armed, written_by(operation)
+        if armed is None or target is None:
             return
         number = armed.addresses.get(storage_address(target))
         if number is not None and number not in armed.found and not _keeps_values(operation):

@@ -30,7 +30,7 @@ from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.subclasses import gradient_of, version_of
 from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.reading.weighted_sums import value_before, weights_in
+from autograd_doctor.reading.weighted_sums import SAME, value_before, weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -39,7 +39,6 @@ from autograd_doctor.tape import Op, Value, source_of
 
 How = Literal["updated", "compared", "put back", "loaded", "reloaded"]
 _COMPARISONS = DISTANCES | {"dist"}
-_KEPT = frozenset({"clone", "contiguous", "cpu", "data", "detach", "to"})
 _ROUNDING = 1e-6
 """Of two shares that are given as numbers."""
 
@@ -315,9 +314,9 @@ def _averages_itself(op: Op, before: Value) -> bool:
     """Whether both shares are of one value, as it was or scaled, and come to the whole of it.
 
     A share that is added to the whole, or taken off it, is no average: weights decay so. Nor is a value that is put
-    back as it was kept.
+    back as it was kept, or rounded to fewer bits.
     """
-    if op.name == "copy" and source_of(op.values[-1], _KEPT) is before:
+    if op.name == "copy" and source_of(op.values[-1], SAME - {"copy"}) is before:
         return False
     kept, taken = weights_in(op.values[0]), weights_in(op.values[-1])
     if not kept.keys() == taken.keys() == {before}:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from autograd_doctor.events.connectivity import MaskedValuesMoved
 from autograd_doctor.events.steps import OptimizerStepped
-from autograd_doctor.events.subjects import OptimizerBuilt, ParameterFrozen
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterFrozen, ParametersAdded
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
-from autograd_doctor.views.step_cycle import is_handmade
+from autograd_doctor.views.step_cycle import groups_of, is_handmade
 
 _MOST_LINES = 3
 """That froze some of them: more would fill the screen."""
@@ -19,6 +20,7 @@ _MOST_LINES = 3
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer in trace.optimizer_parameters:
+        yield from _masked(trace, optimizer, tunables["minimum_steps"])
         steps = [step for step in trace.steps if step.optimizer == optimizer]
         given = _given(steps)
         frozen = [set(step.frozen) - given for step in steps]
@@ -37,6 +39,64 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 yield _finding(trace, optimizer, always, steps, moved=False)
         elif not always:
             yield from _left_frozen(trace, optimizer, steps, int(tunables["minimum_steps"]))
+
+
+def _masked(trace: Trace, optimizer: int, least: float) -> Iterator[Finding]:
+    """Values whose gradient the program sets to 0 step by step, and which the steps move all the same.
+
+    Where a mask of any parameter lets something pass that it has held back before, as where only the largest gradients
+    are used, what it holds back is not frozen.
+    """
+    events = [event for event in trace.of(MaskedValuesMoved) if event.optimizer == optimizer]
+    if any(event.lifted for event in events):
+        return
+    times = Counter(parameter for event in events for parameter, moved in event.moved.items() if moved)
+    parameters = sorted(parameter for parameter, count in times.items() if count >= least)
+    steps = [step for step in trace.steps if step.optimizer == optimizer]
+    decaying = [p for p in parameters if all(p in event.decayed for event in events if event.moved.get(p))]
+    others = [parameter for parameter in parameters if parameter not in decaying]
+    if parameters and steps:
+        yield _masked_in_vain(trace, optimizer, others or decaying, events, steps, only_decay=not others)
+
+
+def _masked_in_vain(
+    trace: Trace,
+    optimizer: int,
+    parameters: list[int],
+    events: list[MaskedValuesMoved],
+    steps: list[OptimizerStepped],
+    *,
+    only_decay: bool,
+) -> Finding:
+    """Decay alone may be meant for what has no gradient."""
+    mine = [event for event in events if not event.moved.keys().isdisjoint(parameters)]
+    masked = sum(event.masked.get(parameter, 0) for event in mine for parameter in parameters)
+    moved = sum(event.moved.get(parameter, 0) for event in mine for parameter in parameters)
+    written = next((event.location for event in mine if event.location is not None), None)
+    name = trace.optimizer_name(optimizer)
+    return RULE.finding(
+        f"`{name}` moves {moved / masked:.0%} of those values of {trace.parameter_names(parameters)} whose gradients "
+        f"are set to 0 before its steps: "
+        f"{'weight decay is' if only_decay else _at_work(trace, optimizer, parameters)} at work on them",
+        subject=trace.parameter_name(parameters[0]),
+        location=next((step.location for step in steps if step.step == mine[0].step), steps[-1].location),
+        severity=None if only_decay else "warning",
+        help="put these values back after each step, as by `weight.mul_(mask)` under `torch.no_grad()`, or mask the "
+        "state of the optimizer, too, and give them no weight decay",
+        evidence={"moved": moved / masked, "parameters": len(parameters), "steps": len(mine)},
+        related=registered(trace, parameters, *([Related("gradients are set to 0 here", written)] if written else ())),
+        step_first=mine[0].step + 1,
+        step_count=len(mine),
+        parameters=parameters,
+    )
+
+
+def _at_work(trace: Trace, optimizer: int, parameters: list[int]) -> str:
+    groups = [group for group in groups_of(trace, optimizer) if not set(group.parameters).isdisjoint(parameters)]
+    has_decay, has_momentum = any(group.weight_decay for group in groups), any(group.momentum for group in groups)
+    if has_decay and has_momentum:
+        return "momentum or weight decay is"
+    return "weight decay is" if has_decay else "momentum is" if has_momentum else "what it adds of its own is"
 
 
 def _given(steps: list[OptimizerStepped]) -> set[int]:
@@ -242,6 +302,24 @@ def bad_frozen_for_a_probe() -> None:
         print(probe(encoder))
 
 
+def bad_masked_gradients() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=1e-3)
+    kept = torch.rand(8, 6) > 0.5
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        gradient = model[0].weight.grad
+        assert isinstance(gradient, torch.Tensor)
+        gradient.mul_(kept)
+        optimizer.step()  # <- AD206
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -303,15 +381,19 @@ RULE = Rule(
     title="an optimizer holds frozen parameters",
     observes="Parameters of an optimizer that do not require a gradient in any step; a warning when their values "
     "change anyway, when an optimizer gets them besides those that an earlier one trained without them, and "
-    "when they were frozen while a new optimizer stepped, and stayed frozen.",
+    "when they were frozen while a new optimizer stepped, and stayed frozen; and when the program sets a part of a "
+    "gradient to 0 step by step, and what the steps do to the values there lasts until the next ones.",
     why="They are skipped as long as they have no gradient. One that is left over from before the freezing, even if it "
-    "was set to zero, keeps momentum and weight decay at work on them.",
+    "was set to zero, keeps momentum and weight decay at work on them, as a mask of gradients does.",
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",
     fine="Staged unfreezing, where the parameters are frozen for some steps only, and copies of weights to which the "
-    "program gives gradients of its own making, to be stepped and written back.",
-    needs=(OptimizerBuilt, OptimizerStepped, ParameterFrozen),
+    "program gives gradients of its own making, to be stepped and written back. Masks of gradients that are put on the "
+    "weights after the step, too, or that hold back other values in each step, as where the largest alone are used.",
+    needs=(MaskedValuesMoved, OptimizerBuilt, OptimizerStepped, ParameterFrozen, ParametersAdded),
     examine=examine,
-    bad=(bad, bad_second_stage, bad_frozen_for_a_probe),
+    bad=(bad, bad_second_stage, bad_frozen_for_a_probe, bad_masked_gradients),
     good=(good, good_frozen_late_on_purpose, good_staged_unfreezing),
-    tunables={"minimum_steps": Tunable(3, "fewest steps in which a parameter was frozen", NO_BEGINNING)},
+    tunables={
+        "minimum_steps": Tunable(3, "fewest steps in which a parameter, or a part of it, was frozen", NO_BEGINNING)
+    },
 )

@@ -8,7 +8,7 @@ from math import prod, sqrt
 from statistics import mean, median
 
 from autograd_doctor.events.cycle import GradientsClipped
-from autograd_doctor.events.numerics import UpdatesMeasured
+from autograd_doctor.events.numerics import UpdatesMeasured, UpdatesRounded
 from autograd_doctor.events.steps import ForwardRan, OptimizerStepped, ParametersMovedLater
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
@@ -59,22 +59,27 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, optimizer, looked, lost, len(pushed), still, undone=True)
         elif rounded:
             yield _mostly(trace, optimizer, looked, rounded)
+        elif not rising and (back := _back_after_rounding(trace, optimizer, arriving, tunables)):
+            yield _rounded_between_steps(trace, optimizer, looked, back)
 
 
 def _arriving(trace: Trace, optimizer: int) -> set[int]:
-    """Parameters of 16 bits whose values move in ever other places: what a step loses is kept, and arrives later.
+    """Parameters whose values, rounded to 16 bits, move in ever other places: what is lost is kept, and arrives later.
 
     Steps that lose it for good move the same few values, small ones, again and again: 1.5 times as many in a hundred
     steps as in one, or three times where gradients vary. With compensation, with stochastic rounding or from a copy of
     more bits they grow at first with the steps, and faster than their square root after hundreds of them.
     """
-    measured = [event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer]
+    measured = (event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer)
+    rounded = (event for event in trace.of(UpdatesRounded) if event.optimizer == optimizer)
+    arrived = [(event.step, event.still, event.arrived) for event in measured]
+    arrived += [(event.step, event.back, event.arrived) for event in rounded]
     found = set()
-    for parameter in {p for event in measured for p in event.arrived}:
-        mine = [event for event in measured if parameter in event.arrived]
-        steps = max(mine[-1].step - mine[0].step + 1, _FEW_STEPS)
-        in_one = max(mean(1 - event.still[parameter] for event in mine), _LEAST_MOVED)
-        if mine[-1].arrived[parameter] >= min(_MOST_MOVED, sqrt(steps) * in_one):
+    for parameter in {p for *_, each in arrived for p in each}:
+        mine = [(step, 1 - still[parameter], each[parameter]) for step, still, each in arrived if parameter in each]
+        steps = max(mine[-1][0] - mine[0][0] + 1, _FEW_STEPS)
+        in_one = max(mean(moved for _, moved, _ in mine), _LEAST_MOVED)
+        if mine[-1][-1] >= min(_MOST_MOVED, sqrt(steps) * in_one):
             found.add(parameter)
     return found
 
@@ -141,6 +146,38 @@ def _mostly(trace: Trace, optimizer: int, steps: list[OptimizerStepped], rounded
         severity="warning",
         evidence={"share": share, "parameters": len(parameters), "steps": len(steps), "rate": max(rates, default=0.0)},
         related=related((f"{called(trace, optimizer)} steps here", steps[0].location if built_at else None)),
+        step_first=ordinal(steps[0]),
+        step_count=len(steps),
+        parameters=parameters,
+    )
+
+
+def _back_after_rounding(trace: Trace, optimizer: int, arriving: Set[int], tunables: Tunables) -> dict[int, float]:
+    """Of parameters that are rounded between the steps, the typical share of what a step moved that comes back."""
+    shares: dict[int, list[float]] = {}
+    for event in trace.of(UpdatesRounded):
+        for parameter in event.back.keys() - arriving if event.optimizer == optimizer else ():
+            shares.setdefault(parameter, []).append(event.back[parameter])
+    back = {parameter: median(each) for parameter, each in shares.items() if len(each) >= tunables["minimum_repeats"]}
+    return back if back and median(back.values()) > tunables["back"] else {}
+
+
+def _rounded_between_steps(
+    trace: Trace, optimizer: int, steps: list[OptimizerStepped], back: dict[int, float]
+) -> Finding:
+    events = [event for event in trace.of(UpdatesRounded) if event.optimizer == optimizer]
+    written = next((event.location for event in events if event.location is not None), None)
+    share, parameters = median(back.values()), sorted(back)
+    return RULE.finding(
+        f"between the steps of {called(trace, optimizer)}, {trace.parameter_names(parameters)} "
+        f"({', '.join(_dtypes(trace, optimizer, parameters))}) are set to their own values rounded to "
+        f"{events[0].dtype}: {share:.0%} of the values that a step has moved are then what they were before it",
+        subject=trace.parameter_name(parameters[0]),
+        location=written or steps[0].location,
+        help="leave the values that the optimizer steps as they are, and compute with rounded copies of them",
+        severity="warning",
+        evidence={"share": share, "parameters": len(parameters), "times": len(events)},
+        related=related((f"{called(trace, optimizer)} steps here", steps[0].location if written else None)),
         step_first=ordinal(steps[0]),
         step_count=len(steps),
         parameters=parameters,
@@ -286,6 +323,26 @@ def bad_most_values_stay() -> None:
         optimizer.step()
 
 
+def bad_rounded_between_steps() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 1)).bfloat16()
+    full = [weight.detach().float() for weight in model.parameters()]
+    optimizer = torch.optim.AdamW(full, lr=1e-4)
+    for _ in range(10):
+        inputs = torch.randn(64, 32)
+        loss = (model(inputs.bfloat16()).float() - inputs.sum(dim=1, keepdim=True)).square().mean()
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        for copy, weight, gradient in zip(full, model.parameters(), gradients, strict=True):
+            copy.copy_(weight.detach())  # <- AD111
+            copy.grad = gradient.float()
+        optimizer.step()
+        for copy, weight in zip(full, model.parameters(), strict=True):
+            weight.data.copy_(copy)
+
+
 def good_bfloat16_weights() -> None:
     import torch
     from torch import nn
@@ -373,7 +430,8 @@ RULE = Rule(
         "Parameters with a gradient well above rounding noise and a rate above 0. Their values did not change in any "
         "step that was looked at; or the old values were back before any forward met the new ones, also where the "
         "step was taken from other values in between. Of parameters of 16 bits, how many values each step leaves as "
-        "they were."
+        "they were. Of others that are rounded to 16 bits between the steps, how many of the values that a step has "
+        "moved are back when the next one begins."
     ),
     why=(
         "An update smaller than half the spacing of the numbers around the weight is rounded away: in bfloat16 a "
@@ -385,8 +443,9 @@ RULE = Rule(
         "shown what they are worth, what is put back to a bound, as a multiplier to 0, blocks that have their turn "
         "later, and gradients that are nothing but rounding noise, such as that of a bias in front of a normalisation. "
         "What a step loses may be kept elsewhere and arrive later (Kahan summation, stochastic rounding, a copy in "
-        "float32): then each step moves others. Parameters that something else gives other values between the steps, "
-        "again and again, as where a step moves momenta. Optimizers without a rate that gather sums in their state."
+        "float32): then each step moves others. Weights that are rounded between steps, but to a grid finer than the "
+        "steps. Parameters that something else gives other values between the steps, again and again, as where a step "
+        "moves momenta. Optimizers without a rate that gather sums in their state."
     ),
     needs=(
         ForwardRan,
@@ -397,9 +456,10 @@ RULE = Rule(
         ParametersAdded,
         ParameterSeen,
         UpdatesMeasured,
+        UpdatesRounded,
     ),
     examine=examine,
-    bad=(bad, bad_bfloat16_weights, bad_most_values_stay),
+    bad=(bad, bad_bfloat16_weights, bad_most_values_stay, bad_rounded_between_steps),
     good=(good, good_bfloat16_weights, good_slow_warm_up, good_frozen_tied_and_normalised),
     tunables={
         "minimum_repeats": Tunable(3, "fewest steps that left a parameter with a gradient as it was", NO_BEGINNING),
@@ -412,6 +472,11 @@ RULE = Rule(
             0.9,
             "smallest share of the values of a 16-bit parameter that a step leaves as they are",
             "chosen: at usual rates, bfloat16 rounds away what two thirds of the values would have moved",
+        ),
+        "back": Tunable(
+            0.5,
+            "share of the values moved by a step of which more are back, in a parameter that is rounded between steps",
+            "chosen: most of what the steps do is lost, and no memory is saved by it",
         ),
     },
     folds=("AD116",),

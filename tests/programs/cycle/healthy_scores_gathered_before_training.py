@@ -1,4 +1,5 @@
-# guards: AD104
+# guards: AD104 AD206
+# hinted: AD206
 """Squared slopes of single samples tell which weights matter; a fresh network is trained with those alone."""
 
 import torch

@@ -970,10 +970,13 @@ def test_what_evaluations_merge_each_time_was_to_be_taken_out() -> None:
 
 
 def test_what_evaluations_change_may_be_meant() -> None:
-    for once in (left_other(again=False), left_other(alike=False, trained=True)):
-        (finding,) = judge(evaluation_changes_model.RULE, once)
-        assert finding.severity == "warning"
+    changed = left_other(alike=False, trained=True)
+    for events, severity in ((left_other(again=False), "warning"), (changed, "info")):
+        (finding,) = judge(evaluation_changes_model.RULE, events)
+        assert finding.severity == severity
     assert not judge(evaluation_changes_model.RULE, left_other(alike=False)), "such as a temperature"
+    asleep = stepped(0, use(0), frozen=[W])
+    assert not judge(evaluation_changes_model.RULE, [asleep, *changed]), "held by an optimizer that never moves it"
 
 
 # ------------------------------------------------------------------------------------------------------- AD110, AD111

@@ -868,14 +868,15 @@ class TwinPasses(Event, frozen=True):
 class NextStatesTheSame(Event, frozen=True):
     """What a model was given for a bootstrapped target was compared with what one was given for the prediction.
 
-    same: it is equal, in all of these rows, but another tensor. made_at: where it was made. Told in a few steps for
-    each line of a loss.
+    same: it is equal, in all of these rows, but another tensor. made_at: where it was made. masked: data tell of each
+    row how it goes on. Told in the first looks at each line of a loss.
     """
 
     location: Location | None
     made_at: Location | None
     rows: int
     same: bool
+    masked: bool
 
 
 class EndIgnored(Event, frozen=True):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
+from torch.optim import Optimizer
 
 from autograd_doctor.events.connectivity import MaskedValuesMoved
 from autograd_doctor.events.event import Event
@@ -228,12 +229,12 @@ class MaskedGradients(Instrument):
 
     def _began(self, call: StepCall) -> None:
         optimizer = self._optimizers.known(call.optimizer)
-        if call.closure or self._told[optimizer] >= _MOST_TOLD or not self._left:
+        if call.closure or self._told[optimizer] >= _MOST_TOLD or not self._left or not _is_torchs(call.optimizer):
             return
         gradients = self._note_zeros()
         mine = {self._parameters.number(each): each for each in parameters_of(call.optimizer)}
-        numbers = [number for number in gradients if number in mine and number in self._zeroed]
-        here = [self._zeroed[number] & (gradients[number] != 0).any() for number in numbers]
+        numbers = [each for each in gradients if each in mine and (each in self._zeroed or each in self._suspects)]
+        here = [self._masked_in(number, gradients[number]) for number in numbers]
         self._look_for_masks(numbers, here)
         # Where an accelerator would have to be waited for, those of this step become known later.
         masked = [(number, each) for number, each in zip(numbers, here, strict=True) if number in self._suspects]
@@ -244,6 +245,10 @@ class MaskedGradients(Instrument):
             for (number, each, values), copy in zip(some, before, strict=True)
             if values.shape == each.shape
         ]
+
+    def _masked_in(self, number: int, gradient: torch.Tensor) -> torch.Tensor:
+        zeroed = self._zeroed.get(number)
+        return torch.zeros_like(gradient, dtype=torch.bool) if zeroed is None else zeroed & (gradient != 0).any()
 
     def _look_for_masks(self, numbers: list[int], here: list[torch.Tensor]) -> None:
         def known(values: Sequence[Any]) -> None:
@@ -321,6 +326,12 @@ class MaskedGradients(Instrument):
             is_watched = storage_address(target) in self._addresses
         if is_watched:
             self._written = operation.place
+
+
+def _is_torchs(optimizer: Optimizer) -> bool:
+    """Whether parameters move by an update rule of torch's alone: what a program adds in a `step` or a hook of its own
+    is meant for what has no gradient, too."""
+    return type(optimizer).__module__.startswith("torch.optim") and not optimizer._optimizer_step_post_hooks
 
 
 def _may_be_zeroed(left: list[torch.Tensor], now: list[torch.Tensor]) -> bool:

@@ -14,7 +14,7 @@ importance sampling, says that the distribution is to propose it and no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -26,7 +26,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import COMPARING, DIFFERENCES, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.distributions import can_be_differentiated, kind_of, tensors_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import DRAWN_WITH_A_GRAPH, Kind, traits
@@ -42,6 +42,7 @@ from autograd_doctor.signals.distributions import Draw, Evaluation
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.tape import numbers_in
 
+_COMPARES = COMPARING | DIFFERENCES
 _MOST_SAMPLES = 256
 """Of one step, the first: a rollout draws the like of them again and again."""
 
@@ -237,6 +238,8 @@ class Samples(Instrument):
         flow = self._known(inputs)
         if flow is _NOTHING:
             return
+        if name in _COMPARES and self._is_target(inputs):
+            flow = replace(flow, paths=0)
         for output in outputs:
             if not has_graph(output):
                 is_wanted = gradients and not traits(name).is_alias and name != "detach_"
@@ -249,7 +252,17 @@ class Samples(Instrument):
             elif name in PRODUCTS:
                 self._put(output, self._multiplied(values, inputs, flow, self._connected(output)))
             else:
-                self._put(output, self._made_of(inputs, self._connected(output)))
+                made = self._made_of(inputs, self._connected(output))
+                self._put(output, replace(made, paths=made.paths & flow.paths))
+
+    def _is_target(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether something else is to become what was drawn, as a student learns from what its teacher says."""
+        drawn = [tensor for tensor in inputs[:2] if self._flows.get(tensor) is not None]
+        others = [tensor for tensor in inputs[:2] if self._flows.get(tensor) is None and has_graph(tensor)]
+        if len(drawn) != 1 or len(others) != 1 or self._connected(drawn[0]):
+            return False
+        parameters = self._connected(others[0])
+        return not self._those(self._known(drawn).paths, lambda sample: sample.is_covered_by(parameters))
 
     def _put(self, output: torch.Tensor, flow: _Flow) -> None:
         """Take note of what is in a tensor, and in the one that it is a view of, which a write reaches as well."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events.data import NextStatesTheSame
 from autograd_doctor.events.event import Event
@@ -30,8 +31,8 @@ _LEAST_ROWS = 8
 _MOST_ROWS = 256
 """Of a batch, which are compared."""
 _MOST_GIVEN = 8
-_MOST_TOLD = 4
-"""Of a line."""
+_MOST_TOLD = 32
+"""Of a line: states may stand still at first."""
 
 
 class SameStates(Instrument):
@@ -66,23 +67,22 @@ class SameStates(Instrument):
             self._told[where] = self._told.get(where, 0) + 1
             made = next((other.by.location for other in after if other.by is not None), None)
             counts = [len(row) for row in answers]
-            told = partial(self._arrived, self._course.steps, where, made, counts, after[0].shape[0])
+            facts = NextStatesTheSame(
+                step=self._course.steps,
+                location=where,
+                made_at=made,
+                rows=after[0].shape[0],
+                same=False,
+                masked=_is_masked(predicted),
+            )
+            told = partial(self._arrived, facts, counts)
             self._late_values.ask(self, [each for row in answers for each in row], told)
 
-    def _arrived(
-        self,
-        step: int,
-        where: Location | None,
-        made: Location | None,
-        counts: Sequence[int],
-        rows: int,
-        values: Sequence[Any],
-    ) -> None:
+    def _arrived(self, facts: NextStatesTheSame, counts: Sequence[int], values: Sequence[Any]) -> None:
         """counts: for each part of the next state, with how many parts of the state it was compared."""
         answers = iter(values)
         found = [[bool(next(answers)) for _ in range(count)] for count in counts]
-        same = all(map(any, found))
-        self.emit(NextStatesTheSame(step=step, location=where, made_at=made, rows=rows, same=same))
+        self.emit(replace(facts, same=all(map(any, found))))
 
 
 def bootstrapped(target: Value) -> tuple[Value, Value] | None:
@@ -106,6 +106,14 @@ def _is_discounted(value: Value) -> bool:
                 return True
             pending += op.values
     return False
+
+
+def _is_masked(value: Value) -> bool:
+    """Whether data tell of each row whether, or how much, it goes on."""
+    op = source_of(value, MOVES).by
+    if op is None or op.name != "mul":
+        return False
+    return any((not each.values and each.count > 1) or _is_masked(each) for each in op.values)
 
 
 def given_to(values: Sequence[Value]) -> list[Value]:

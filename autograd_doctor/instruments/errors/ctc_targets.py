@@ -71,7 +71,8 @@ class CtcTargets(Instrument):
 
     def _tell_of_lengths(self, operation: Operation, samples: list[torch.Tensor], given: dict[str, Any]) -> None:
         counted = self._counted.get(operation.place, 0)
-        if counted >= _MOST_COUNTED or not given.get("zero_infinity"):
+        is_left_to_torch = given.get("zero_infinity") and given.get("reduction") != "none"
+        if counted >= _MOST_COUNTED or not is_left_to_torch:
             return
         self._counted[operation.place] = counted + 1
         lengths = lengths_of(given.get("input_lengths"))

@@ -35,7 +35,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.states import StateCall, StateLoad
-from autograd_doctor.tape import Op, Value, source_of
+from autograd_doctor.tape import Op, Value
 
 How = Literal["updated", "compared", "put back", "loaded", "reloaded"]
 _COMPARISONS = DISTANCES | {"dist"}
@@ -316,7 +316,7 @@ def _averages_itself(op: Op, before: Value) -> bool:
     A share that is added to the whole, or taken off it, is no average: weights decay so. Nor is a value that is put
     back as it was kept, or rounded to fewer bits.
     """
-    if op.name == "copy" and source_of(op.values[-1], SAME - {"copy"}) is before:
+    if op.name == "copy" and _copied(op.values[-1]) is before:
         return False
     kept, taken = weights_in(op.values[0]), weights_in(op.values[-1])
     if not kept.keys() == taken.keys() == {before}:
@@ -326,3 +326,10 @@ def _averages_itself(op: Op, before: Value) -> bool:
         return abs(total - 1.0) < _ROUNDING
     share = (total - kept[before]) / taken[before] if taken[before] else 0.0
     return kept[before] != 1.0 and abs(kept[before] + share - 1.0) < _ROUNDING
+
+
+def _copied(value: Value) -> Value:
+    """What a value is a copy of, however often it was copied and cast."""
+    while value.by is not None and value.by.name in SAME and value.by.values:
+        value = value.by.values[-1 if value.by.name == "copy" else 0]
+    return value

@@ -388,7 +388,8 @@ RULE = Rule(
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",
     fine="Staged unfreezing, where the parameters are frozen for some steps only, and copies of weights to which the "
     "program gives gradients of its own making, to be stepped and written back. Masks of gradients that are put on the "
-    "weights after the step, too, or that hold back other values in each step, as where the largest alone are used.",
+    "weights after the step, too, that hold back other values in each step, as where the largest alone are used, or "
+    "that let pass later what they held back; and what a `step` or a hook of the program's own does to such values.",
     needs=(MaskedValuesMoved, OptimizerBuilt, OptimizerStepped, ParameterFrozen, ParametersAdded),
     examine=examine,
     bad=(bad, bad_second_stage, bad_frozen_for_a_probe, bad_masked_gradients),

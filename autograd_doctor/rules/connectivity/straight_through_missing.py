@@ -6,7 +6,7 @@ Or the estimator is there, and cancels: in ``z + (q - z)`` the gradient of z is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from autograd_doctor.events.tapes import TapeSealed
@@ -103,7 +103,8 @@ def _taken_off(tape: Tape) -> Iterator[tuple[Location | None, list[int]]]:
         left = [value for value, sign in total.items() if sign]
         cancelled = [value for value, sign in total.items() if value.learns and not sign]
         is_sum = all(total[value] > 0 for value in left)  # a difference of two estimates lacks the gradient of neither
-        if len(cancelled) == 1 and is_sum and any(_unheard(value, cancelled[0]) for value in left):
+        lost = [value for value in left if len(cancelled) == 1 and _unheard(value, cancelled[0])]
+        if is_sum and any(not _is_passed_on(value, left) for value in lost):
             yield op.location, numbers_in(cancelled[0].connected)
 
 
@@ -127,6 +128,12 @@ def _unheard(value: Value, of: Value) -> bool:
     if of.connected & value.values & ~value.connected:
         return True
     return any(op.name in _STEPS and of in _before(op) for op in behind([value]))
+
+
+def _is_passed_on(value: Value, left: Iterable[Value]) -> bool:
+    """Whether something that is left has the gradient to what a value was made of: what cancels is an offset of it."""
+    made_of = {each for op in behind([value], live=False) for each in op.values}
+    return any(each.learns and each in made_of for each in left)
 
 
 def _before(op: Op) -> list[Value]:

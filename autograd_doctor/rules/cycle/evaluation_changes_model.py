@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.cycle import EvaluationChangedModel
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Severity
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import elsewhere
@@ -13,8 +13,16 @@ from autograd_doctor.views.losses import elsewhere
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(EvaluationChangedModel):
-        if event.alike or event.trained:
+        if event.alike or (event.trained and not trace.frozen.issuperset(event.parameters)):
             yield _finding(trace, event)
+
+
+def _severity(event: EvaluationChangedModel) -> Severity:
+    """What is another model to evaluations, too, may be meant to be: weights that are pruned, averaged or exchanged
+    between rounds."""
+    if not event.alike:
+        return "info"
+    return "error" if event.again else "warning"
 
 
 def _finding(trace: Trace, event: EvaluationChangedModel) -> Finding:
@@ -32,7 +40,7 @@ def _finding(trace: Trace, event: EvaluationChangedModel) -> Finding:
         "evaluations",
         subject=names[0],
         location=location,
-        severity="error" if event.alike and event.again else "warning",
+        severity=_severity(event),
         confidence="high" if event.alike else "medium",
         help=_help(event),
         evidence={
@@ -256,7 +264,8 @@ RULE = Rule(
         "training computes nothing from; norms that an override keeps in evaluation mode; conversions after which "
         "nothing is trained, or a new optimizer is built; buffers and counters that each evaluation moves on, where "
         "evaluations then compute something else as well. Only a warning where a second evaluation changes nothing "
-        "more, or where evaluations compute something else, too: weights may be meant to be rounded or projected."
+        "more, and an `info` where evaluations compute something else, too: weights may be meant to be rounded, pruned "
+        "or averaged between rounds."
     ),
     needs=(EvaluationChangedModel,),
     folds=("AD121",),

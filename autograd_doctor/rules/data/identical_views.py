@@ -36,6 +36,7 @@ def _of_states(events: list[NextStatesTheSame]) -> Finding:
         f"each of {plural(len(events), 'step')} that were compared: none of them comes after another",
         subject="next states",
         location=first.made_at or first.location,
+        severity="info" if first.masked else None,  # a state may stay as it is until an episode ends
         confidence="medium",
         help="copy what an environment returns before it goes on, and read the field of the next states",
         evidence={"rows": first.rows, "steps": len(events)},

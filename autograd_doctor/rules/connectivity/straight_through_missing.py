@@ -108,19 +108,23 @@ def _taken_off(tape: Tape) -> Iterator[tuple[Location | None, list[int]]]:
             yield op.location, numbers_in(cancelled[0].connected)
 
 
-def _added_up(op: Op) -> Iterator[tuple[Value, int]]:
-    """What sums and differences of values of one shape are made of, each with its sign."""
-    pending = [(op.output, 1)]
+def _added_up(op: Op) -> list[tuple[Value, int]]:
+    """What sums and differences of values of one shape are made of, each with its sign; nothing where that is much.
+
+    What has no gradient is one part, whatever it is the sum of.
+    """
+    pending, found = [(op.output, 1)], list[tuple[Value, int]]()
     for _ in range(_MOST_PARTS):
         if not pending:
-            return
+            return found
         value, sign = pending.pop()
-        made = value.by
+        made = value.by if value.learns else None
         parts = summands(made) if made is not None and made.name in ADDING else None
         if parts is None or not all(part.factor in (1, -1) and part.value.shape == value.shape for part in parts):
-            yield value, sign
+            found.append((value, sign))
         else:
             pending += [(part.value, sign * part.sign) for part in parts]
+    return []
 
 
 def _unheard(value: Value, of: Value) -> bool:

@@ -958,7 +958,7 @@ def test_an_average_that_stays_in_the_model_is_a_hint() -> None:
 
 def left_other(*, alike: bool = True, again: bool = True, trained: bool = False) -> list[Event]:
     told = {"alike": alike, "again": again, "trained": trained, "change": 0.2, "parameters": [W]}
-    counted = {"module": 0, "tensors": ["base.weight"], "times": 3, "returns": 4}
+    counted = {"module": 0, "tensors": ["base.weight"], "times": 3, "returns": 4, "since": 7}
     return [EvaluationChangedModel(**told, **counted, written_at=line(5), back_at=line(7), evaluated_at=line(30))]
 
 
@@ -967,6 +967,7 @@ def test_what_evaluations_merge_each_time_was_to_be_taken_out() -> None:
     assert (finding.severity, finding.confidence, finding.location) == ("error", "high", line(7))
     assert [each.location for each in finding.related] == [line(5), line(30)]
     assert "3 of 4" in finding.message
+    assert finding.step_first == 7
 
 
 def test_what_evaluations_change_may_be_meant() -> None:

@@ -243,9 +243,10 @@ class EvaluationChangedModel(Event, frozen=True):
     optimizer holds some if it is `trained`. change: of what it computes for the same input, relative to the largest
     value, tried on copies that were put into evaluation mode and back. alike: an evaluation of them computes what it
     would if nothing but the mode had been set. again: a second evaluation changes it once more. times: how often it
-    happened to the module itself, of so many returns from an evaluation that were looked at. written_at: the line that
-    writes to the first of the tensors. back_at: of the methods that switch the mode there, the line that only the way
-    back runs. evaluated_at: the one that puts it into evaluation mode. Told at the end of the run.
+    happened to the module itself, of so many returns from an evaluation that were looked at. since: which step was the
+    first that went on so, from 1. written_at: the line that writes to the first of the tensors. back_at: of the methods
+    that switch the mode there, the line that only the way back runs. evaluated_at: the one that puts it into evaluation
+    mode. Told at the end of the run.
     """
 
     module: int
@@ -257,6 +258,7 @@ class EvaluationChangedModel(Event, frozen=True):
     parameters: list[int]
     times: int
     returns: int
+    since: int
     written_at: Location | None
     back_at: Location | None
     evaluated_at: Location | None

@@ -57,7 +57,8 @@ class _Root:
     steps: those in which it was called. is_due: it is tried after the next one. trip: what a trial has found, with its
     parameters, of which an optimizer holds some if it is `trained`. left: by the newest step. evaluated: it was, since
     that; evaluated_at: the line that put it into evaluation mode. is_other: it came back to training as another one.
-    times, returns: how often it did, and how often it came back at all since it was found.
+    times, returns: how often it did, and how often it came back at all since it was found. since: the first step, by
+    its number, that was taken with what an evaluation had left.
     """
 
     number: int
@@ -70,6 +71,7 @@ class _Root:
     left: _Left | None = None
     is_other: bool = False
     times: int = 0
+    since: int = 0
     returns: int = 0
     parameters: tuple[int, ...] = ()
     trained: bool = False
@@ -166,7 +168,9 @@ class SwitchedModels(Instrument):
             root = self._roots.get(module)
             if root is None:
                 continue
-            root.times += root.is_other
+            if root.is_other:
+                root.times += 1
+                root.since = root.since or course.steps
             root.is_other = False
             if given is not None and module.training:
                 self._try(root, module, *given)
@@ -211,6 +215,7 @@ class SwitchedModels(Instrument):
             parameters=[*root.parameters],
             times=root.times,
             returns=root.returns,
+            since=root.since,
             written_at=trip.written_at,
             back_at=trip.back_at,
             evaluated_at=root.evaluated_at,

@@ -56,7 +56,7 @@ def _finding(trace: Trace, event: EvaluationChangedModel) -> Finding:
             *elsewhere("this line writes to it", event.written_at, location),
             *elsewhere("the model is put into evaluation mode here", event.evaluated_at, location, event.written_at),
         ),
-        step_first=event.step,
+        step_first=event.since,
         parameters=event.parameters,
     )
 

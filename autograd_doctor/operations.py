@@ -67,6 +67,8 @@ CONVOLUTIONS = {
 }
 """With their number of spatial dimensions."""
 RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+STEPS = frozenset({"ceil", "floor", "round", "sgn", "sign", "trunc"})
+"""Operations whose derivative is zero, and whose values a quantiser, or a binary code, wants."""
 NORMS = frozenset({"linalg_norm", "linalg_vector_norm", "norm"})
 SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
 DROPOUTS = frozenset({

@@ -9,16 +9,14 @@ import libcst as cst
 from autograd_doctor.fixing.candidate import Candidate, Case, Fixer
 from autograd_doctor.fixing.editing import Editing
 from autograd_doctor.fixing.source_tree import Source, operand
-
-_STEPS = ("round", "floor", "ceil", "trunc", "sign", "sgn")
-"""Operations whose values a quantiser, or a binary code, wants."""
+from autograd_doctor.operations import STEPS
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
     """`x + (x.round() - x).detach()`; what would be computed three times so is given to the variable first."""
     here = case.here()
     call = here.at(case.finding.location, cst.Call) if here is not None else None
-    if here is None or call is None or case.finding.evidence.get("operation") not in _STEPS:
+    if here is None or call is None or case.finding.evidence.get("operation") not in STEPS:
         return
     rounded = _operand(here, call)
     if rounded is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.recorded_calls import Given, Listening, Recording
 from autograd_doctor.reading.tensor_facts import at_home, near, read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
+from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart
 
 _FURTHEST = 2
 """Positions by which targets may be ahead: one in a language model, two if something shifted them twice."""
@@ -161,21 +162,21 @@ class _Call:
     summaries: list[torch.Tensor] = field(default_factory=list)
 
 
-def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor, dim: int) -> Ahead | None:
+def looks_ahead(call: CopiedCall, tokens: torch.Tensor, dim: int) -> Ahead | None:
     """Call a copy with sequences, and with others in their last places; None if earlier positions do not notice.
 
     tokens: the one of the arguments that holds the sequences; time runs along `dim`. Raises `Undecided` where the copy
     makes a summary of each sequence, as an autoencoder does: that may be meant to know all of it.
     """
-    first, again = (_called(module, args, kwargs, tokens.shape, dim) for _ in range(2))
+    first, again = (_called(call, tokens.shape, dim) for _ in range(2))
     if not first.outputs or _difference(first.outputs, again.outputs) > 0:
         raise Undecided("its result for a position cannot be identified, or differs from call to call")
     with _changed(tokens, dim, tokens.shape[dim] - 1):
-        other = _called(module, args, kwargs, tokens.shape, dim)
+        other = _called(call, tokens.shape, dim)
     change = _least_difference(first.outputs, other.outputs)
     if change <= TOLERANCE:
         return None
-    if _difference(first.outputs, _called(module, args, kwargs, tokens.shape, dim, seed=1).outputs) > 0:
+    if _difference(first.outputs, _called(call, tokens.shape, dim, seed=1).outputs) > 0:
         raise Undecided("its result for a position depends on random numbers")
     if _difference(first.summaries, other.summaries) > TOLERANCE:
         raise Undecided("it summarises each sequence")
@@ -187,24 +188,20 @@ def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor,
         if _difference(returned, returned_now) > TOLERANCE >= _difference(given, given_now)
     )
     path, where = next(blamed, ("", None))
-    by_operation = _operations(module, args, kwargs, tokens.shape[dim])
+    by_operation = _operations(call, tokens.shape[dim])
     with _changed(tokens, dim, tokens.shape[dim] - 1):
-        looking = _operations(module, args, kwargs, tokens.shape[dim])
+        looking = _operations(call, tokens.shape[dim])
     return Ahead(change, path, _first_apart(by_operation, looking) or where)
 
 
-def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
+def reads_on(call: CopiedCall, tokens: torch.Tensor) -> bool:
     """Whether a copy reads sequences from the first to the last place: what it returns for a place depends on the token
     there and on earlier ones, and on none behind.
 
     Time runs along either dimension; along the other one, of samples, nothing flows. Raises `Undecided`.
     """
 
-    def called(dim: int, seed: int = 0) -> list[torch.Tensor]:
-        with alone(seed):
-            output = module(*fresh(args), **fresh(kwargs))
-        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, dim)]
-
+    called = partial(_by_place, call, tokens.shape)
     before = called(1)
     if not before or _difference(before, called(1, seed=1)) > 0:
         raise Undecided("its result for a position cannot be identified, or differs from call to call")
@@ -212,18 +209,14 @@ def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) ->
     return any(_reads_along(called, alongs[dim], tokens, dim) for dim in alongs if tokens.shape[dim] > 2)
 
 
-def sees_itself(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
+def sees_itself(call: CopiedCall, tokens: torch.Tensor) -> bool:
     """Whether what a copy returns for a place depends on the token there, in each of the sequences. Raises `Undecided`.
 
     Tried in the first place and in the middle, in training mode: what a model leaves out of its input there is hidden.
     """
 
-    def called() -> list[torch.Tensor]:
-        with alone():
-            output = module(*fresh(args), **fresh(kwargs))
-        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, 1)]
-
-    module.train()
+    called = partial(_by_place, call, tokens.shape, 1)
+    call.module.train()
     before = called()
     if not before or _difference(before, called()) > 0:
         raise Undecided("its result for a position cannot be identified, or differs from call to call")
@@ -238,16 +231,12 @@ def sees_itself(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor)
     return True
 
 
-def reads_backwards(module: nn.Module, args: Any, kwargs: Any, series: torch.Tensor) -> float:
+def reads_backwards(call: CopiedCall, series: torch.Tensor) -> float:
     """By how much what a copy returns for earlier places of a series changes with its last values, if what it returns
     for later ones does not change with the first values at all; 0 for any other copy. Raises `Undecided`.
     """
 
-    def called(seed: int = 0) -> list[torch.Tensor]:
-        with alone(seed):
-            output = module(*fresh(args), **fresh(kwargs))
-        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), series.shape[:2], 1)]
-
+    called = partial(_by_place, call, series.shape[:2], 1)
     before = called()
     if len(before) != 1 or _difference(before, called(seed=1)) > 0:
         raise Undecided("its result for a position cannot be identified, or differs from call to call")
@@ -260,15 +249,10 @@ def reads_backwards(module: nn.Module, args: Any, kwargs: Any, series: torch.Ten
     return earlier if later == 0 and earlier > TOLERANCE else 0.0
 
 
-def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
+def heeds(call: CopiedCall, tokens: torch.Tensor) -> bool:
     """Whether what a copy returns for some place depends on these tokens of what it is given. Raises `Undecided`."""
 
-    def called() -> list[torch.Tensor]:
-        with alone():
-            output = module(*fresh(args), **fresh(kwargs))
-        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, 1)]
-
-    return _heeds_place(called, tokens, 1, 0)
+    return _heeds_place(partial(_by_place, call, tokens.shape, 1), tokens, 1, 0)
 
 
 def heeds_end(call: CopiedCall, series: torch.Tensor, dim: int, compared: Compared) -> bool:
@@ -362,29 +346,35 @@ def _others(tokens: torch.Tensor, dim: int, position: int) -> torch.Tensor:
     raise Undecided("its sequences have only one token")
 
 
-def _called(module: nn.Module, args: Any, kwargs: Any, shape: torch.Size, dim: int, seed: int = 0) -> _Call:
-    call = _Call()
+def _by_place(call: CopiedCall, shape: torch.Size, dim: int, seed: int = 0) -> list[torch.Tensor]:
+    """What a copy returns for each place."""
+    with alone(seed):
+        output = call.made()
+    return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), shape, dim)]
+
+
+def _called(call: CopiedCall, shape: torch.Size, dim: int, seed: int = 0) -> _Call:
+    noted = _Call()
     outside = place()
-    hooks = [
-        inner.register_forward_hook(_noting(call, path, shape, dim, outside)) for path, inner in modules_in(module)
-    ]
+    inside = modules_in(call.module)
+    hooks = [inner.register_forward_hook(_noting(noted, path, shape, dim, outside)) for path, inner in inside]
     try:
         with alone(seed):
-            output = module(*fresh(args), **fresh(kwargs))
+            output = call.made()
     finally:
         for hook in hooks:
             hook.remove()
-    call.outputs = list(_earlier(tensors_in([output], EVERYTHING), shape, dim))
-    return call
+    noted.outputs = list(_earlier(tensors_in([output], EVERYTHING), shape, dim))
+    return noted
 
 
-def _operations(module: nn.Module, args: Any, kwargs: Any, length: int) -> list[Given]:
+def _operations(call: CopiedCall, length: int) -> list[Given]:
     """What they give of all places but the last of so many."""
     recording = Recording(
         lambda results: [part for each in results if (part := _without_last(each, length)) is not None]
     )
     with alone(), recording:
-        module(*fresh(args), **fresh(kwargs))
+        call.made()
     return recording.operations
 
 

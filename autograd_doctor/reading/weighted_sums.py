@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Value
 
-SAME = frozenset(
+_SAME = frozenset(
     {"alias", "bfloat16", "clone", "contiguous", "copy", "cpu", "data", "detach", "double", "float", "half", "to"}
 )
 """What leaves all values where they are: of `copy_`, those that are copied."""
@@ -43,9 +43,22 @@ def value_before(op: Op) -> Value:
 
 def _parts(op: Op) -> list[tuple[Value, float]] | None:
     """The operands of a sum, a difference, a multiple or a copy, with their weights."""
-    if op.name in SAME and op.values:
-        return [(op.values[-1 if op.name == "copy" else 0], 1.0)]
+    same = _copied_by(op)
+    if same is not None:
+        return [(same, 1.0)]
     is_linear = len(op.values) == _OPERANDS.get(op.name)
     parts = [part for part in (summands(op) if is_linear else None) or () if part.value.shape == op.output.shape]
     weights = [(part.value, part.factor) for part in parts if part.factor is not None]
     return weights if weights and len(weights) == len(op.values) else None
+
+
+def copied(value: Value) -> Value:
+    """What a value is a copy of, however often it was copied and cast."""
+    while value.by is not None and (same := _copied_by(value.by)) is not None:
+        value = same
+    return value
+
+
+def _copied_by(op: Op) -> Value | None:
+    """The operand that holds all values of the result."""
+    return op.values[-1 if op.name == "copy" else 0] if op.name in _SAME and op.values else None

@@ -14,6 +14,7 @@ from torch import nn
 from autograd_doctor.events.losses import LookAheadJudged, TargetsAhead
 from autograd_doctor.instruments.losses import next_tokens
 from autograd_doctor.instruments.losses.next_tokens import NextTokens
+from autograd_doctor.reading.call_copies import CopiedCall
 from autograd_doctor.reading.later import Shift, heeds, is_answer, reads_on, shift_of
 from autograd_doctor.reading.trials import Undecided
 from tests.watching import Recorded, watching
@@ -184,7 +185,7 @@ def test_what_reads_tokens_one_after_the_other(compute: Callable[[torch.Tensor],
     torch.manual_seed(0)
     tokens = torch.randint(0, 12, (5, 7))
     kept = tokens.clone()
-    assert reads_on(Reads(compute), (tokens,), {}, tokens) == reads
+    assert reads_on(CopiedCall(Reads(compute), (tokens,), {}), tokens) == reads
     assert torch.equal(tokens, kept)
 
 
@@ -192,14 +193,14 @@ def test_what_reads_tokens_one_after_the_other(compute: Callable[[torch.Tensor],
 def test_what_heeds_tokens(compute: Callable[[torch.Tensor], torch.Tensor], expected: bool) -> None:
     torch.manual_seed(0)
     tokens = torch.randint(0, 12, (5, 7))
-    assert heeds(Reads(compute), (tokens,), {}, tokens) is expected
+    assert heeds(CopiedCall(Reads(compute), (tokens,), {}), tokens) is expected
 
 
 def test_noise_of_its_own_is_not_taken_for_heed() -> None:
     noise = torch.Generator().manual_seed(0)
     tokens = torch.randint(0, 12, (5, 7))
     with pytest.raises(Undecided, match="differs from call to call"):
-        heeds(Reads(lambda x: torch.randn(x.shape, generator=noise)), (tokens,), {}, tokens)
+        heeds(CopiedCall(Reads(lambda x: torch.randn(x.shape, generator=noise)), (tokens,), {}), tokens)
 
 
 def test_a_model_that_is_given_its_targets_is_told() -> None:

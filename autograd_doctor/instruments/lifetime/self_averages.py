@@ -30,7 +30,7 @@ from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.subclasses import gradient_of, version_of
 from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.reading.weighted_sums import SAME, value_before, weights_in
+from autograd_doctor.reading.weighted_sums import copied, value_before, weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -316,7 +316,7 @@ def _averages_itself(op: Op, before: Value) -> bool:
     A share that is added to the whole, or taken off it, is no average: weights decay so. Nor is a value that is put
     back as it was kept, or rounded to fewer bits.
     """
-    if op.name == "copy" and _copied(op.values[-1]) is before:
+    if op.name == "copy" and copied(op.values[-1]) is before:
         return False
     kept, taken = weights_in(op.values[0]), weights_in(op.values[-1])
     if not kept.keys() == taken.keys() == {before}:
@@ -326,10 +326,3 @@ def _averages_itself(op: Op, before: Value) -> bool:
         return abs(total - 1.0) < _ROUNDING
     share = (total - kept[before]) / taken[before] if taken[before] else 0.0
     return kept[before] != 1.0 and abs(kept[before] + share - 1.0) < _ROUNDING
-
-
-def _copied(value: Value) -> Value:
-    """What a value is a copy of, however often it was copied and cast."""
-    while value.by is not None and value.by.name in SAME and value.by.values:
-        value = value.by.values[-1 if value.by.name == "copy" else 0]
-    return value

@@ -212,11 +212,11 @@ class NextTokens(Instrument):
             with self._guard.looking():
                 copied, tokens = copied_call(call.module, call.args, call.kwargs, wanted)
                 if call.ahead is None and call.masks:
-                    verdict = "sees itself" if sees_itself(*copied, tokens) else verdict
+                    verdict = "sees itself" if sees_itself(copied, tokens) else verdict
                 elif call.ahead is None:
-                    verdict = "copies" if reads_on(*copied, tokens) else verdict
-                elif not any(heeds(*copied, each) for each in copied.like(call.answer)):
-                    found = looks_ahead(*copied, tokens, call.ahead[1])
+                    verdict = "copies" if reads_on(copied, tokens) else verdict
+                elif not any(heeds(copied, each) for each in copied.like(call.answer)):
+                    found = looks_ahead(copied, tokens, call.ahead[1])
         except Undecided as undecided:
             reason = str(undecided)
         except Exception as error:

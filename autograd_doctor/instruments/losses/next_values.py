@@ -128,7 +128,7 @@ class NextValues(Instrument):
         try:
             with self._guard.looking():
                 copied, values = copied_call(call.module, call.args, call.kwargs, call.values)
-                change = reads_backwards(*copied, values)
+                change = reads_backwards(copied, values)
         except Undecided:
             return
         except Exception as error:

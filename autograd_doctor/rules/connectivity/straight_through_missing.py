@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Severity
-from autograd_doctor.operations import ADDING, ARITHMETIC, MOVES, REGRESSION, SUMS
+from autograd_doctor.operations import ADDING, ARITHMETIC, MOVES, REGRESSION, STEPS, SUMS
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.summands import summands
 from autograd_doctor.tape import Labels, Op, Tape, Value, behind, labels_behind, numbers_in
@@ -23,8 +23,6 @@ _MARKS = frozenset({"one_hot", "scatter"})
 """Operations that write a choice down as zeros and ones."""
 _LOOK_UPS = frozenset({"__getitem__", "embedding", "index_select", "linear", "matmul", "mm"})
 _COMPARES = REGRESSION | {"sub"}
-_STEPS = frozenset({"ceil", "floor", "round", "sgn", "sign", "trunc"})
-"""Operations whose derivative is zero."""
 _MOST_PARTS = 16
 _KEEPS = MOVES | {"abs", "div", "mean", "mul", "neg", "pow", "square", "sum"}
 
@@ -131,7 +129,7 @@ def _unheard(value: Value, of: Value) -> bool:
     """Whether a value was chosen by another one, or is one that was rounded, so that no gradient leads there."""
     if of.connected & value.values & ~value.connected:
         return True
-    return any(op.name in _STEPS and of in _before(op) for op in behind([value]))
+    return any(op.name in STEPS and of in _before(op) for op in behind([value]))
 
 
 def _is_passed_on(value: Value, left: Iterable[Value]) -> bool:

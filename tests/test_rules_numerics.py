@@ -1,4 +1,4 @@
-"""AD401, AD402, AD403, AD410, AD414 and AD415 on hand-made traces: first causes are named, what they spoil is not."""
+"""AD401 to AD403, AD410, AD414, AD415 and AD418 on hand-made traces: first causes are named, what they spoil is not."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.numerics import LossesFollowed, NonFiniteInput, NonFiniteProduced, SumStoodStill
+from autograd_doctor.events.numerics import LossesFollowed, NonFiniteInput, NonFiniteProduced, PhaseTaken, SumStoodStill
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
 from autograd_doctor.events.steps import BatchDrawn, Cut, GradientNormsMeasured, NonFiniteGradient, Zeroing
 from autograd_doctor.rules.numerics import (
+    coarse_phase,
     gradients_died,
     non_finite_backward,
     non_finite_forward,
@@ -415,3 +416,32 @@ def test_a_counter_that_stands_still() -> None:
 )
 def test_sums_that_go_on(events: list[SumStoodStill]) -> None:
     assert examined(sum_stands_still.RULE, events) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD418
+
+
+def phase(**more: object) -> PhaseTaken:
+    facts = {"location": at(9), "made_at": at(4), "operation": "remainder", "dtype": "float32", "period": 180.0, **more}
+    sizes = {"largest": 1.7e9, "spacing": 128.0, "upper": 300}
+    return PhaseTaken(step=0, **{**sizes, **facts})  # type: ignore[arg-type]
+
+
+def test_times_that_are_too_coarse_are_told_once_where_they_became_so() -> None:
+    (finding,) = examined(coarse_phase.RULE, phase(period=400.0), phase(), phase(operation="fmod", period=500.0))
+    assert (finding.severity, finding.location) == ("warning", at(4))
+    assert "`remainder` is taken of numbers up to 1,700,000,000 in float32" in finding.message
+    assert "neighbours are 128 apart, and the period is 180" in finding.message
+    assert [place.location for place in finding.related] == [at(9)]
+
+
+def test_where_numbers_became_coarse_may_not_be_known() -> None:
+    (finding,) = examined(coarse_phase.RULE, phase(made_at=None, operation="sin", period=2 * math.pi))
+    assert finding.location == at(9)
+    assert not finding.related
+    assert "a turn is 6.28" in finding.message
+
+
+@pytest.mark.parametrize("event", [phase(period=86_400.0), phase(upper=3)], ids=["a long period", "few so large"])
+def test_phases_that_are_fine_enough(event: PhaseTaken) -> None:
+    assert examined(coarse_phase.RULE, event) == []

@@ -146,6 +146,25 @@ class SumStoodStill(Event, frozen=True):
     added: float
 
 
+class PhaseTaken(Event, frozen=True):
+    """A sine, cosine, tangent or remainder was taken of data of which the largest number lies far from its neighbours.
+
+    made_at: where the data became numbers of this dtype, or where rates came in; None where that is not known. period:
+    of the operation, as what remainders are taken by. largest: of the data, by size; spacing: how far the next number
+    of the dtype is from it; upper: how many are at least half as large. Told at most four times for each line, and not
+    of results that are only compared.
+    """
+
+    location: Location | None
+    made_at: Location | None
+    operation: str
+    dtype: str
+    period: float
+    largest: float = 0.0
+    spacing: float = 0.0
+    upper: int = 0
+
+
 class CarriedValueMeasured(Event, frozen=True):
     """How large a value is, in one step, that the program keeps and computes anew from what it was in the step before.
 

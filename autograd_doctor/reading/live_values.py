@@ -31,6 +31,7 @@ class LiveValue(Value):
 
     reference: weakref.ref[torch.Tensor]
     version: int
+    dtype: torch.dtype
     provenance: Provenance | None = None
     own: int = 0
     extremes: torch.Tensor | None = None
@@ -119,6 +120,7 @@ def live_value(tensor: torch.Tensor, *, learns: bool, provenance: Provenance | N
         learns,
         reference=weakref.ref(tensor),
         version=version_of(tensor),
+        dtype=tensor.dtype,
         provenance=provenance,
         own=own,
     )

@@ -386,6 +386,6 @@ RULE = Rule(
     bad=(bad, bad_zeros_with_momentum, bad_inside_a_closure),
     good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
     tunables={"minimum_repeats": Tunable(2, "fewest steps whose gradients were cleared before", MORE_THAN_ONCE)},
-    folds=("AD103", "AD104", "AD105", "AD111", "AD116", "AD219"),
+    folds=("AD103", "AD104", "AD105", "AD111", "AD116", "AD219", "AD410"),
     about="loop",
 )

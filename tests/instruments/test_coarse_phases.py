@@ -1,0 +1,123 @@
+"""Sines and remainders of numbers that are far from their neighbours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from autograd_doctor.events.numerics import PhaseTaken
+from autograd_doctor.instruments.numerics.coarse_phases import CoarsePhases
+from tests.watching import watching
+
+SECONDS = 1_700_000_000 + 15 * torch.arange(1000)
+PLACES = torch.arange(400)
+
+
+def told(program: Callable[[], object]) -> list[PhaseTaken]:
+    with watching(CoarsePhases) as recorded:
+        program()
+    return list(recorded.of(PhaseTaken))
+
+
+def line_of(program: Callable[[], object], lines: int) -> int:
+    return program.__code__.co_firstlineno + lines
+
+
+def test_the_remainder_of_times_that_were_rounded() -> None:
+    def program() -> object:
+        times = SECONDS.float()
+        return torch.remainder(times - 5, 180)
+
+    (event,) = told(program)
+    assert (event.operation, event.dtype, event.period, event.spacing) == ("remainder", "float32", 180, 128)
+    assert event.made_at is not None
+    assert event.made_at.line == line_of(program, 1)
+    assert event.upper == 1000
+
+
+def test_angles_of_positions_that_were_rounded() -> None:
+    def program() -> object:
+        rates = (10 ** -torch.arange(4.0)).to(torch.bfloat16)
+        angles = torch.outer(PLACES.bfloat16(), rates)
+        return angles.cos()
+
+    (event,) = told(program)
+    assert (event.operation, event.dtype, event.largest, event.spacing) == ("cos", "bfloat16", 400, 2)
+    assert event.period == pytest.approx(2 * math.pi)
+    assert event.made_at is not None
+    assert event.made_at.line == line_of(program, 2)
+    assert event.upper == 200
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda: SECONDS % 180,
+        lambda: SECONDS.double() % 180,
+        lambda: SECONDS.float() % 86_400,
+        lambda: SECONDS.float() % 180 == 0,
+        lambda: SECONDS.float().remainder_(180),
+        lambda: PLACES.float().sin(),
+        lambda: (PLACES.bfloat16() / 100).sin(),
+        lambda: PLACES.bfloat16().requires_grad_().sin(),
+        lambda: torch.zeros(3).sin(),
+        lambda: torch.full((3,), torch.inf).sin(),
+    ],
+    ids=[
+        "whole numbers",
+        "in 64 bits",
+        "a long period",
+        "only compared",
+        "in place",
+        "small enough",
+        "a part of a turn",
+        "learned",
+        "zeros",
+        "not finite",
+    ],
+)
+def test_where_a_phase_is_known_or_not_asked_for(program: Callable[[], object]) -> None:
+    assert told(program) == []
+
+
+def test_what_autocast_has_rounded() -> None:
+    def program() -> object:
+        places, rates = PLACES.float(), 10 ** -torch.arange(4.0)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            angles = places[:, None] @ rates[None]
+        return angles.sin()
+
+    (event,) = told(program)
+    assert event.made_at is not None
+    assert event.made_at.line == line_of(program, 3)
+
+
+def test_where_rates_came_in_if_positions_cannot_be_told_from_them() -> None:
+    def program() -> object:
+        rates, places = torch.ones(4, dtype=torch.bfloat16), PLACES.bfloat16()
+        angles = places[:, None] * rates
+        return angles.sin()
+
+    (event,) = told(program)
+    assert event.made_at is not None
+    assert event.made_at.line == line_of(program, 2)
+
+
+def test_numbers_that_are_rounded_down_to_multiples() -> None:
+    def program() -> object:
+        times = SECONDS.float()
+        return times - times % 180
+
+    assert told(program) == []
+
+
+def test_a_period_in_a_tensor_and_how_often_a_line_is_told() -> None:
+    def program() -> None:
+        for _ in range(6):
+            SECONDS.float()[:, None] % torch.tensor([180.0, 86_400.0])
+
+    events = told(program)
+    assert [event.period for event in events] == [180] * 4

@@ -314,16 +314,26 @@ class Sources(Instrument):
         base = tensor._base
         if base is None or base.is_nested or not base.dim() or not tensor.dim():
             return None
-        if not (base.is_contiguous() and tensor.is_contiguous()):
+        rows, count = base.shape[0], tensor.numel()
+        row, begin = base.numel() // max(rows, 1), tensor.storage_offset() - base.storage_offset()
+        if not row or count >= base.numel() or not base.is_contiguous():
             return None
-        row = base.numel() // max(base.shape[0], 1)
-        begin, count = tensor.storage_offset() - base.storage_offset(), tensor.numel()
-        if not row or count >= base.numel() or (begin % row or count % row if reshaped else count != len(tensor) * row):
+        if not tensor.is_contiguous():
+            is_part = reshaped and len(tensor) < rows and _is_of_rows(tensor, row, begin)
+            return self._window(base, rows, len(tensor), begin // row) if is_part else None
+        if begin % row or count % row if reshaped else count != len(tensor) * row:
             return None
-        return self._window(base, base.shape[0], count // row, begin // row)
+        return self._window(base, rows, count // row, begin // row)
 
     def _window(self, whole: Any, rows: int, shown: int, low: int) -> Source:
         return Source("chosen", self._wholes.number(whole), rows, hash((low, low + shown)), low, low + shown)
+
+
+def _is_of_rows(tensor: torch.Tensor, row: int, begin: int) -> bool:
+    """Whether each entry of a view, which begins so far into its base, is a part of a row of so many values, and the
+    next entry one of the next row."""
+    within = sum((size - 1) * stride for size, stride in zip(tensor.shape[1:], tensor.stride()[1:], strict=True))
+    return tensor.stride(0) == row and begin % row + within < row
 
 
 def _order(rows: torch.Tensor) -> int:

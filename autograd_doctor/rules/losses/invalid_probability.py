@@ -59,12 +59,14 @@ def _is_beyond(event: LossComputed, slack: float) -> bool:
 
 
 def _has_negative_weights(event: LossComputed, slack: float) -> bool:
-    """Whether targets by class are below 0, other than those of one class in each row: that is a policy's gradient."""
+    """Whether targets by class are below 0, other than those of one class in each row, which is a policy's gradient,
+    and those that sum up to 1: they may be right on average, of labels that are noisy (Patrini et al., 2017)."""
     target = event.target
     low, high = target.facts.low, target.facts.high
     if not event.whole or low is None or high is None or low >= -slack or len(target.sums) < 2:
         return False
-    return target.facts.shape == event.prediction.facts.shape and not _are_equal(target.sums, [low, high])
+    is_meant = _are_equal(target.sums, [low, high]) or _are_equal(target.sums, [1.0, 1.0])
+    return target.facts.shape == event.prediction.facts.shape and not is_meant
 
 
 def _has_several_labels(event: LossComputed) -> bool:

@@ -657,8 +657,16 @@ def test_a_scheduler_ahead_of_its_optimizer() -> None:
         repeat(3, lambda i: [scaler("step", i, optimizer=0), *([stepped(i, use(i))] if i else []), schedule(i)]),
         [schedule(0)],
         repeat(3, lambda i: [schedule(i, count=i), stepped(i, use(i))], built(), schedule(0, first=True, at=9)),
+        repeat(3, lambda i: [schedule(i, follows_metric=True), stepped(i, use(i))]),
     ],
-    ids=["in order", "wound forward to resume", "first step skipped by the scaler", "seen once", "told where it is"],
+    ids=[
+        "in order",
+        "wound forward to resume",
+        "first step skipped by the scaler",
+        "seen once",
+        "told where it is",
+        "told what the untrained model reaches",
+    ],
 )
 def test_schedulers_in_order(events: list[Event]) -> None:
     assert not judge(scheduler_out_of_order.RULE, [built(), *events])

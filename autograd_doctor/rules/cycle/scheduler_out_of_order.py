@@ -41,15 +41,15 @@ def _calls_by_scheduler(trace: Trace) -> dict[int, list[SchedulerStepped]]:
 def _early(trace: Trace, calls: list[SchedulerStepped], optimizer: int) -> list[SchedulerStepped]:
     """Calls before the optimizer's first step, at a line that is reached again after it.
 
-    A call that is told where the schedule is, and leaves it at its beginning, does not count. A line that only ever
-    runs before winds a schedule forward, as programs that resume do; what had stepped before it
-    was watched had taken its first step then. A step that a gradient
-    scaler skipped counts: the program did ask for it; and so does one that was not recorded, as the first step of an
-    optimizer may be that is built while others train.
+    A call that is told where the schedule is, and leaves it at its beginning, does not count, nor one that is told a
+    metric: what the untrained model reaches is one, too. A line that only ever runs before winds a schedule forward, as
+    programs that resume do; what had stepped before it was watched had taken its first step then. A step that a
+    gradient scaler skipped counts: the program did ask for it; and so does one that was not recorded, as the first step
+    of an optimizer may be that is built while others train.
     """
     early: list[SchedulerStepped] = []
     for event in trace.events:
-        if isinstance(event, SchedulerStepped) and event in calls and event.count > 0:
+        if isinstance(event, SchedulerStepped) and event in calls and event.count > 0 and not event.follows_metric:
             early.append(event)
         elif isinstance(event, OptimizerStepped) and event.optimizer == optimizer and event.given_state:
             return []
@@ -250,8 +250,9 @@ RULE = Rule(
     ),
     fix="Step the optimizer first and the scheduler after it, and build the scheduler over the optimizer that steps.",
     fine=(
-        "Wrappers that step a scheduler several times per step, schedules wound forward before training resumes, and "
-        "first steps that a gradient scaler skipped are not reported."
+        "Wrappers that step a scheduler several times per step, schedules wound forward before training resumes, those "
+        "that are told what the untrained model reaches, and first steps that a gradient scaler skipped are not "
+        "reported."
     ),
     needs=(LightStepsCounted, OptimizerBuilt, OptimizerStepped, ScalerUsed, SchedulerStepped),
     examine=examine,

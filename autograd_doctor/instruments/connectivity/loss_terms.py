@@ -178,6 +178,8 @@ class LossTerms(Instrument):
         self._additions: WeakKeyDictionary[Provenance, _Addition] = WeakKeyDictionary()
         self._constants: IdentityTable[_Constant] = IdentityTable()
         self._given: IdentityTable[None] = IdentityTable()
+        self._bent: IdentityTable[None] = IdentityTable()
+        """Leaves that were made of values of parameters, and teach themselves something."""
         self._densities: IdentityTable[None] = IdentityTable()
         self._draws = Draws(tensors)
         self._scores: WeakKeyDictionary[Provenance, Tokens] = WeakKeyDictionary()
@@ -228,6 +230,7 @@ class LossTerms(Instrument):
         self._additions.clear()
         self._constants.clear()
         self._given.clear()
+        self._bent.clear()
         self._densities.clear()
         self._draws.clear()
         self._scores.clear()
@@ -249,6 +252,8 @@ class LossTerms(Instrument):
             return
         if made.values & ~made.guessed & self._optimizers.held:
             self._take_note_of_work(operation)
+        if has_graph(result):
+            self._take_note_of_leaves(operation, result, made)
         if made.connected & self._trainable or (result.requires_grad and self._is_live(result)):
             values = operation.inputs
             if operation.name in SUMS:  # what is added as it is has no score by that
@@ -359,9 +364,25 @@ class LossTerms(Instrument):
         return made is not None and made.values != 0 and self._is_live(tensor)
 
     def _teaches_an_input(self, tensor: torch.Tensor) -> bool:
-        leaves = [leaf_of(node) for node in nodes_of([tensor])] if has_graph(tensor) else [tensor]
-        made = (self._tensors.get(leaf) for leaf in leaves if leaf is not None)
-        return any(each is not None and each.values & ~each.guessed for each in made)
+        """A leaf of which nothing but sums and multiples were made is taught nothing: its gradient is the same whatever
+        it holds."""
+        nodes = nodes_of([tensor]) if has_graph(tensor) else set()
+        leaves = [leaf for node in nodes if (leaf := leaf_of(node)) is not None] if nodes else [tensor]
+        made = [leaf for leaf in leaves if self._is_made_of_parameters(leaf)]
+        is_bent = not all(leaf_of(node) is not None or is_linear(node) for node in nodes)
+        return bool(made) and (is_bent or any(leaf in self._bent for leaf in made))
+
+    def _is_made_of_parameters(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        return made is not None and made.values & ~made.guessed != 0
+
+    def _take_note_of_leaves(self, operation: Operation, result: torch.Tensor, made: Provenance) -> None:
+        """What a leaf that was made of values goes into besides sums and multiples."""
+        if operation.name in SUMS or (is_linear(result.grad_fn) and not made.connected):
+            return
+        for tensor in operation.inputs:
+            if tensor.is_leaf and tensor.requires_grad and self._is_made_of_parameters(tensor):
+                self._bent.put(tensor, None)
 
     def _is_worth_a_note(self, operation: Operation, result: torch.Tensor) -> bool:
         """Whether more is to be known of values without a graph than their lineage; choices are no terms."""

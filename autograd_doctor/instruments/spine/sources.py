@@ -315,7 +315,7 @@ class Sources(Instrument):
         if base is None or base.is_nested or not base.dim() or not tensor.dim():
             return None
         rows, count = base.shape[0], tensor.numel()
-        row, begin = base.numel() // max(rows, 1), tensor.storage_offset() - base.storage_offset()
+        row, begin = base.numel() // max(rows, 1), int(tensor.storage_offset() - base.storage_offset())
         if not row or count >= base.numel() or not base.is_contiguous():
             return None
         if not tensor.is_contiguous():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from autograd_doctor.reading.squashing import active_units, flatness, is_sharpened, weights_before
+from autograd_doctor.reading.squashing import active_units, flatness, is_rectifier, is_sharpened, weights_before
 
 X = torch.ones(3, 4)
 
@@ -156,3 +158,22 @@ def test_a_softmax_of_one_entry_or_of_unknown_direction_says_nothing() -> None:
     assert flat("softmax", torch.tensor([[9.0], [0.0]]), 1) is None
     behind = torch.tensor([[9.0, 0.0]]).requires_grad_().softmax(1) * 1.0
     assert flatness("softmax", behind, behind) is None
+
+
+@pytest.mark.parametrize(
+    ("activation", "expected"),
+    [
+        (torch.relu, True),
+        (F.relu6, True),
+        (lambda x: x.clamp_min(0), True),
+        (lambda x: x.clamp(0, 6), True),
+        (lambda x: torch.clip(x, min=0.0), True),
+        (lambda x: x.clamp(-1, 1), False),
+        (lambda x: x.clamp(max=0), False),
+        (lambda x: x.clamp(min=torch.zeros(4)), False),
+    ],
+)
+def test_a_limit_of_zero_from_below_is_a_rectifier(
+    activation: Callable[[torch.Tensor], torch.Tensor], expected: bool
+) -> None:
+    assert is_rectifier(activation(torch.randn(3, 4, requires_grad=True)).grad_fn) is expected

@@ -11,7 +11,8 @@ from autograd_doctor.reading.layers import weights_of
 
 Node = Any
 
-RECTIFIERS = frozenset({"relu", "relu_", "relu6"})
+RECTIFIERS = frozenset({"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "clip_", "relu", "relu_", "relu6"})
+"""What is one, or may be: a limit of 0 from below."""
 SQUASHERS = frozenset({"sigmoid", "tanh", "softmax"})
 
 _FLAT = 1e-3
@@ -43,6 +44,12 @@ def weights_before(activation: Node) -> tuple[tuple[torch.Tensor, ...], bool]:
         if operation_of(node) in _PASSED:
             pending.extend(source for source, _ in node.next_functions)
     return (), False
+
+
+def is_rectifier(activation: Node) -> bool:
+    """Whether what belongs to this node, and has the name of one, gives 0 for what is below."""
+    lowest = getattr(activation, "_saved_min", None) if operation_of(activation).startswith("Clamp") else 0
+    return type(lowest) in (int, float) and lowest == 0
 
 
 def is_sharpened(activation: Node) -> bool:

@@ -29,6 +29,7 @@ from autograd_doctor.reading.squashing import (
     active_units,
     certain_rows,
     flatness,
+    is_rectifier,
     is_sharpened,
     weights_before,
 )
@@ -133,11 +134,12 @@ class Activations(Instrument):
     def _recorded(self, recorded: Recorded) -> None:
         operation, output = recorded.made.operation, recorded.output
         self._looked = True
-        if operation in RECTIFIERS:
-            if output.dim() > 1 and output.numel() and has_graph(output) and readable(output):
-                self._rectified(recorded)
-        elif output.dim() > 0 and output.numel() and has_graph(output) and readable(output):
+        if not (output.dim() > 0 and output.numel() and has_graph(output) and readable(output)):
+            return
+        if operation not in RECTIFIERS:
             self._squashed(recorded)
+        elif output.dim() > 1 and is_rectifier(output.grad_fn):
+            self._rectified(recorded)
 
     def _gradients_seen(self, seen: GradientsSeen) -> None:
         """Learn which rectifiers stand before a layer."""

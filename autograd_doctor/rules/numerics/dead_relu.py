@@ -152,8 +152,8 @@ RULE = Rule(
     name="dead-relu",
     severity="warning",
     title="most units of a layer are dead",
-    observes="For each layer, the units after a ReLU that were active on no sample of any batch looked at, or of the "
-    "last three: channels of a convolution, entries of the last dimension otherwise.",
+    observes="For each layer, the units after a ReLU, or another limit of 0 from below, that were active on no sample "
+    "of any batch looked at, or of the last three: channels of a convolution, entries of the last dimension otherwise.",
     why="The gradient of an inactive ReLU is zero: a unit that is active on no sample gets no gradient, and training "
     "cannot revive it.",
     fix="Check the layer's initialisation and the scale of its inputs, lower the learning rate, or use an activation "

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Severity
-from autograd_doctor.operations import ADDING, ARITHMETIC, MOVES, REGRESSION, STEPS, SUMS
+from autograd_doctor.operations import ADDING, ARITHMETIC, COMPARISONS, MOVES, REGRESSION, STEPS, SUMS
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.summands import summands
 from autograd_doctor.tape import Labels, Op, Tape, Value, behind, labels_behind, numbers_in
@@ -40,8 +40,9 @@ class _Loss(NamedTuple):
     target: Op | None = None
 
 
-_Label = Literal["chosen"] | Op | _Loss
-"""A choice, what was looked up by one, by the operation that did, or a loss."""
+_Label = Literal["chosen", "cut"] | Op | _Loss
+"""A choice; which values are above a limit; what was looked up by the one, or a code by the other, by the operation
+that made it; or a loss."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -49,7 +50,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _finding(
             trace,
             seen,
-            f"the values of {trace.parameter_names(seen.found)} choose what is looked up here, and it has no gradient "
+            f"the values of {trace.parameter_names(seen.found)} choose what comes from here, and it has no gradient "
             "to them: of all terms of the loss, only their distance to it trains these parameters",
             "copy the gradient past the choice before the values go on: `quantised = encoded + (quantised - "
             "encoded).detach()`",
@@ -156,7 +157,12 @@ def _label(op: Op, known: Labels[_Label]) -> _Label | None:
             return op
         if op.name in _MARKS or (op.name in MOVES and before[0] == "chosen"):
             return "chosen"
-    if op.name in MOVES and isinstance(before[0] if before else None, Op):
+    if op.name in COMPARISONS and any(each.values for each in op.values):
+        return "cut"
+    if "cut" in before[:1] and (op.name in MOVES or (op.name == "where" and not op.live)):
+        return op if op.output.is_floating else "cut"
+    is_kept = op.name in MOVES or (op.name in ARITHMETIC and len(before) == 1)
+    if is_kept and isinstance(before[0] if before else None, Op):
         return before[0]
     pull = _pull(op, known) if op.name in _COMPARES else None
     return pull or _added(op, known)
@@ -289,9 +295,9 @@ RULE = Rule(
     severity="warning",
     title="a discrete choice blocks the gradient to the parameters that made it",
     observes="Values that were looked up by a choice made from parameters' values, as the entry of a codebook that is "
-    "nearest to what an encoder returned; and which terms of the loss teach these parameters: only those that compare "
-    "the two, though other terms depend on them. And values that are added and taken off again, both with a gradient, "
-    "beside what was chosen by them or rounded (an error).",
+    "nearest to what an encoder returned, and codes that say which of these values are above a limit; and which terms "
+    "of the loss teach the parameters: only those that compare the two, though other terms depend on them. And values "
+    "that are added and taken off again, both with a gradient, beside what was chosen by them or rounded (an error).",
     why="A choice has no gradient. The encoder learns to come near the codebook, which is easiest where all samples "
     "have the same code, and learns nothing of what the decoder needs.",
     fix="Use the straight-through estimator: in the forward pass the values that were looked up, in the backward pass "

@@ -124,6 +124,16 @@ def test_functions_keep_things_in_closures_and_defaults(program: str, wanted: st
     assert holder(program, wanted) == Holder(name, kind)
 
 
+@pytest.mark.parametrize("kept", ["functools.cache", "functools.lru_cache(maxsize=None)"])
+@pytest.mark.parametrize("made", ["Thing()", "(1, [Thing()])"])
+def test_functions_keep_what_they_have_returned(kept: str, made: str) -> None:
+    found = holder(
+        f"import functools\n@{kept}\ndef make(n): return {made}\nmake(1)", f"make(1){'[1][0]' * (made[0] == '(')}"
+    )
+    assert found is not None
+    assert (found.name, found.at and found.at.line) == ("the cache of make()", 2)
+
+
 ALIKE = """
 class Thing(Thing):
     def __eq__(self, other): raise TypeError("as tensors of several values do")

@@ -7,13 +7,15 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import _lru_cache_wrapper
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from torch import nn
 
+from autograd_doctor.findings import Location
 from autograd_doctor.reading.frame_locals import variables
-from autograd_doctor.reading.places import is_of_user, own_frames, own_modules
+from autograd_doctor.reading.places import is_of_user, lines_of, own_frames, own_modules
 from autograd_doctor.reading.store_watch import Store, length
 from autograd_doctor.reading.without_running import attribute, attributes, is_a
 
@@ -24,19 +26,21 @@ _MOST_REFERRERS = 24
 _SHOWN_KEYS = (str, int, float, bool, type(None))
 """Keys that are shown as they are written; others may take the program's own code to show."""
 _NO_KEY = object()
+_Cached = _lru_cache_wrapper
 
 
 class Holder(NamedTuple):
     """The user's name for what keeps an object, and what kind of thing that is.
 
     `limit`: how many a window of fixed length on the way takes before it lets go of the oldest, 0 for no limit.
-    `in_module`: the object hangs on an attribute of an `nn.Module`.
+    `in_module`: the object hangs on an attribute of an `nn.Module`. `at`: what makes the function keep it, of a cache.
     """
 
     name: str
     kind: str
     limit: int = 0
     in_module: bool = False
+    at: Location | None = None
 
 
 class Found(NamedTuple):
@@ -85,7 +89,7 @@ class Holders:
             named: dict[int, tuple[Found, int]] = {}
             following: dict[int, list[_Held]] = {}
             for referrer, step in _referrers(level, seen):
-                name = "" if is_a(referrer, FunctionType) else self._named.get(id(referrer))
+                name = "" if is_a(referrer, (FunctionType, _Cached)) else self._named.get(id(referrer))
                 if name is None:
                     following.setdefault(step.search, []).append(step)
                     if _is_users_object(referrer):
@@ -133,7 +137,8 @@ class _Held:
 
     `key` is set for a dict: whether it is shown as `.key` or `[key]` depends on whether the dict belongs to an object.
     `cell` is the closure cell that the path goes through, `inner` what a sequence holds of it, `search` the number of
-    the search, `length` that of the list that the path came through last, `stores` the containers on the path.
+    the search, `length` that of the list that the path came through last, `at` the line of a
+    cache, `stores` the containers on the path.
     """
 
     thing: Any
@@ -146,6 +151,7 @@ class _Held:
     search: int = 0
     in_module: bool = False
     length: int = 0
+    at: Location | None = None
     stores: tuple[Store, ...] = ()
 
     def through(self, referrer: Any) -> _Held | None:
@@ -166,6 +172,8 @@ class _Held:
             return _Held(referrer, below, self.kind or "closure", self.limit, cell=referrer)
         if is_a(referrer, FunctionType):
             return self._through_function(referrer)
+        if is_a(referrer, _Cached):
+            return self._through_cache(referrer)
         if is_a(referrer, dict):
             key = next((key for key, value in list(dict.items(referrer)) if value is held), _NO_KEY)
             stores = (*self.stores, Store(referrer, key))
@@ -190,6 +198,13 @@ class _Held:
         inner = None if kind is deque else self.thing
         shown = self.kind or type(referrer).__name__ if kind is not deque else self.kind or "deque"
         return _Held(referrer, self._shown(), shown, limit, cell=self.cell, inner=inner, stores=stores)
+
+    def _through_cache(self, cached: Any) -> _Held | None:
+        """What `functools.cache` keeps of a function: one that has a limit shows nothing of it."""
+        code = getattr(cached.__wrapped__, "__code__", None)
+        if code is None or not any(self.thing is each for each in gc.get_referents(cached)):
+            return None
+        return _Held(cached, f"the cache of {code.co_qualname}()", "cache", at=lines_of(code, code.co_firstlineno))
 
     def _through_function(self, function: FunctionType) -> _Held | None:
         if function.__defaults__ is self.thing or function.__kwdefaults__ is self.thing:
@@ -217,7 +232,7 @@ class _Held:
         return f"[{self.key!r}]{self.path}" if type(self.key) in _SHOWN_KEYS else f"[…]{self.path}"
 
     def named(self, name: str) -> Found:
-        holder = Holder(name + self._shown(), self.kind or "dict", self.limit, self.in_module)
+        holder = Holder(name + self._shown(), self.kind or "dict", self.limit, self.in_module, self.at)
         return Found(holder, self.stores)
 
 

@@ -149,7 +149,7 @@ class Census(Instrument):
         if group not in self._holders:
             return True
         holder = self._holders[group]
-        if holder is None or holder.kind == "variable" or holder.name in self._storing.found:
+        if holder is None or holder.kind in ("cache", "variable") or holder.name in self._storing.found:
             return False
         return 0 < self._sought[holder.name] < _MOST_SEARCHES
 
@@ -178,7 +178,7 @@ class Census(Instrument):
             freed=graph.freed,
             chained=len(chain) > _SETTLED,
             limit=holder.limit,
-            stored_at=self._storing.found.get(holder.name),
+            stored_at=holder.at or self._storing.found.get(holder.name),
             module=holder.name.split("[")[0].rpartition(".")[0] if holder.in_module else "",
             scalars=all(tensor.numel() == 1 for tensor in tensors),
         )

@@ -1,4 +1,4 @@
-"""AD401 to AD403, AD410, AD414, AD415 and AD418 on hand-made traces: first causes are named, what they spoil is not."""
+"""AD401 to AD403, AD410, AD414 to AD416 and AD418 on hand-made traces: first causes are named, what they spoil is not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.numerics import LossesFollowed, NonFiniteInput, NonFiniteProduced, PhaseTaken, SumStoodStill
+from autograd_doctor.events.numerics import (
+    EvaluationSpoiled,
+    LossesFollowed,
+    NonFiniteInput,
+    NonFiniteProduced,
+    PhaseTaken,
+    SumStoodStill,
+)
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
 from autograd_doctor.events.steps import BatchDrawn, Cut, GradientNormsMeasured, NonFiniteGradient, Zeroing
 from autograd_doctor.rules.numerics import (
     coarse_phase,
     gradients_died,
     non_finite_backward,
+    non_finite_evaluation,
     non_finite_forward,
     non_finite_input,
     sum_stands_still,
@@ -416,6 +424,25 @@ def test_a_counter_that_stands_still() -> None:
 )
 def test_sums_that_go_on(events: list[SumStoodStill]) -> None:
     assert examined(sum_stands_still.RULE, events) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD416
+
+
+@pytest.mark.parametrize(("counted", "evaluations", "told"), [(False, 2, 1), (True, 2, 0), (True, 3, 1)])
+def test_what_is_counted_may_be_nothing_at_first(counted: bool, evaluations: int, told: int) -> None:
+    event = EvaluationSpoiled(
+        step=9,
+        born=born(operation="div"),
+        read_at=at(40),
+        evaluations=evaluations,
+        spoiled=evaluations,
+        nan=True,
+        lasts=True,
+        in_training=True,
+        counted=counted,
+    )
+    assert len(examined(non_finite_evaluation.RULE, event)) == told
 
 
 # ------------------------------------------------------------------------------------------------------------- AD418

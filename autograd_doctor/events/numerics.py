@@ -63,7 +63,8 @@ class EvaluationSpoiled(Event, frozen=True):
     born: where the first of them was spoiled. read_at: the line. evaluations: in how many it read any, told apart by
     the backwards before. spoiled: how many of these were: for a forward of its own, or in all that was read. nan: the
     last that was spoiled gave NaN. lasts: it is the last of all. in_training: backwards came before it, and after.
-    partly: each evaluation that was spoiled gave finite numbers at that line as well.
+    partly: each evaluation that was spoiled gave finite numbers at that line as well. counted: the numbers are counts
+    of what a model chose, and not one was finite.
     """
 
     born: NonFiniteProduced | NonFiniteInput
@@ -74,6 +75,7 @@ class EvaluationSpoiled(Event, frozen=True):
     lasts: bool
     in_training: bool
     partly: bool = False
+    counted: bool = False
 
 
 class ArrayWarned(Event, frozen=True):

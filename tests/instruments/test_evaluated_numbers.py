@@ -61,15 +61,31 @@ def test_data_that_come_in_spoiled_are_told_as_such() -> None:
     "score",
     [
         lambda out: out.mean(),
-        lambda out: (out.argmax(1) == 5).float().sum() / (out > 1e9).sum(),
         lambda out: torch.zeros(()) / 0,
         lambda out: out[0, 0].masked_fill(torch.tensor(True), float("-inf")),
         lambda out: torch.cat([out.mean(0), torch.tensor([float("nan")])]).nanmean(),
     ],
-    ids=["finite", "counted", "none of the model's", "a mask", "left out"],
+    ids=["finite", "none of the model's", "a mask", "left out"],
 )
 def test_others_are_not_told(score: Score) -> None:
     recorded = evaluated(score, score)
+    assert recorded.of(EvaluationSpoiled) == []
+    assert recorded.of(MoreDetailNeeded) == []
+
+
+def share_of(kind: int) -> Score:
+    """How much of what was called that is right, where all is of kind 0: nothing, where it is never called."""
+    return lambda out: (out.argmax(1) >= 0).sum() * 0 / (out.argmax(1) * 0 == kind).sum()
+
+
+def test_what_is_counted_is_told_where_it_is_never_a_number() -> None:
+    (told,) = evaluated(share_of(5), lambda out: -share_of(5)(out)).of(EvaluationSpoiled)
+    assert told.counted
+    assert told.spoiled == 2
+
+
+def test_what_is_counted_may_be_nothing_once() -> None:
+    recorded = evaluated(share_of(5), share_of(0), share_of(5))
     assert recorded.of(EvaluationSpoiled) == []
     assert recorded.of(MoreDetailNeeded) == []
 

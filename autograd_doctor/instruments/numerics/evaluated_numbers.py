@@ -51,14 +51,17 @@ class _Evaluation:
 class _Line:
     """A line that reads numbers of evaluations. born: where the first that was spoiled became so.
 
-    forwards: how many there had been when it last read. is_count: what is read there is counted, or is none of the
-    model's, so that NaN may stand for nothing to count. over, spoiled: evaluations that are not kept any more.
+    forwards: how many there had been when it last read. is_count: what is read there is counted, so that NaN may stand
+    for nothing to count; was_finite: some of it was. is_foreign: some is none of the model's. over, spoiled:
+    evaluations that are not kept any more.
     """
 
     born: NonFiniteProduced | NonFiniteInput | None = None
     evaluations: list[_Evaluation] = field(default_factory=list)
     forwards: int = -1
     is_count: bool = False
+    was_finite: bool = False
+    is_foreign: bool = False
     over: int = 0
     spoiled: int = 0
 
@@ -79,7 +82,8 @@ class _Line:
 class EvaluatedNumbers(Instrument):
     """Looks at single numbers without a graph that are read after a forward without gradients, before any backward.
 
-    They count where values of parameters have flowed in other than by choices, such as an `argmax`. What was computed
+    They count where values of parameters have flowed in; where these did so by choices alone, such as an `argmax`, if
+    none was ever finite. What was computed
     while nobody read values is looked at in a second run; where there is none, nothing is said of it.
     """
 
@@ -130,6 +134,7 @@ class EvaluatedNumbers(Instrument):
                 evaluation = line.read(self._evaluation, self._forwards)
                 made = self._tensors.get(tensor) if self._detail.closely else None
                 line.is_count |= made is not None and not made.numbers_of
+                line.is_foreign |= made is not None and not made.values
                 known = partial(self._known, line, evaluation, made, self._course.steps)
                 self._late_values.ask(self, [extent(tensor)], known)
 
@@ -141,7 +146,8 @@ class EvaluatedNumbers(Instrument):
     def _known(
         self, line: _Line, evaluation: _Evaluation, made: Provenance | None, step: int, values: Sequence[float]
     ) -> None:
-        if line.is_count or math.isfinite(values[0]):
+        line.was_finite |= math.isfinite(values[0])
+        if line.is_foreign or math.isfinite(values[0]):
             return
         if made is not None:
             self._nonfinite.settle()
@@ -152,13 +158,13 @@ class EvaluatedNumbers(Instrument):
         evaluation.nan |= math.isnan(values[0])
         if line.born is None and origin is not None:
             line.born = origin.event(step, "read")  # type: ignore[assignment]
-        elif line.born is None and not self._detail.is_only_run:
+        elif line.born is None and not line.is_count and not self._detail.is_only_run:
             self._detail.missed(step, "non-finite number of an evaluation")
 
     def finish(self) -> None:
         for where, line in self._lines.items():
             spoiled = [each for each in line.evaluations if each.is_spoiled]
-            if line.born is not None and spoiled:
+            if line.born is not None and spoiled and not (line.is_count and line.was_finite):
                 last = line.evaluations[-1]
                 self.emit(
                     EvaluationSpoiled(
@@ -171,5 +177,6 @@ class EvaluatedNumbers(Instrument):
                         lasts=last is spoiled[-1],
                         in_training=0 < last.number < self._course.backwards,
                         partly=all(each.spoiled < each.reads for each in spoiled),
+                        counted=line.is_count,
                     )
                 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import EvaluationSpoiled, NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.steps import NonFiniteGradient
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.births import IMPORTS, described_operands, kinds_of, origins, reason_and_help, rows
 from autograd_doctor.views.losses import elsewhere
@@ -30,7 +30,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     """Weights that are spoiled spoil evaluations, too: then that is what there is to tell."""
     told = set()
     for event in () if trace.tells_first_cause else trace.of(EvaluationSpoiled):
-        if event.born.location not in told:
+        is_enough = not event.counted or event.evaluations >= tunables["counted"]
+        if is_enough and event.born.location not in told:
             told.add(event.born.location)
             yield _finding(event)
 
@@ -179,12 +180,20 @@ RULE = Rule(
     why="One such value spoils the mean over the whole set. NaN is neither better nor worse than any number: the best "
     "checkpoint is never replaced, early stopping never stops, and a plateau is never seen.",
     fix="Keep the operation from values that it has no result for, or repair the sample.",
-    fine="Shares of what is counted, such as the accuracy of a class without a sample; NaN for some of several groups "
-    "of one forward; NaN that `nanmean` leaves out. Inf, what is finite by the end, what is read once when training is "
-    "over, the mean of nothing, and nothing by nothing for some of several groups get an info.",
+    fine="Shares of what is counted, such as the accuracy of a class without a sample, if some read at the line are "
+    "numbers; NaN for some of several groups of one forward; NaN that `nanmean` leaves out. Inf, what is finite by the "
+    "end, what is read once when training is over, the mean of nothing, and nothing by nothing for some of several "
+    "groups get an info.",
     needs=(EvaluationSpoiled, NonFiniteProduced, NonFiniteInput, NonFiniteGradient),
     examine=examine,
     bad=(bad, bad_data),
     good=(good,),
+    tunables={
+        "counted": Tunable(
+            3,
+            "fewest evaluations in which what is counted was never a number",
+            "chosen: the first may come before there is anything to count",
+        )
+    },
     needs_phases=(),
 )

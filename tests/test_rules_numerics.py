@@ -1,4 +1,4 @@
-"""AD401 to AD403, AD410, AD414 to AD416 and AD418 on hand-made traces: first causes are named, what they spoil is not."""
+"""AD401 to AD403, AD410, AD414 to AD416, AD418 on hand-made traces: first causes are named, what they spoil is not."""
 
 from __future__ import annotations
 

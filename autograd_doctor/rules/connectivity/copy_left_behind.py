@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.connectivity import CopyKept
-from autograd_doctor.events.cycle import AverageWeighed, UntaughtAveraged
+from autograd_doctor.events.cycle import AveragesDiscarded, AverageWeighed, UntaughtAveraged
 from autograd_doctor.events.steps import OptimizerStepped
-from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
-from autograd_doctor.findings import Finding
+from autograd_doctor.events.subjects import ModuleSeen, ParameterCopied, ParameterSeen
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
+from autograd_doctor.views.step_cycle import ordinal
 from autograd_doctor.views.weight_averages import is_average
 from autograd_doctor.wording import plural
 
@@ -31,6 +32,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         follows = stays and is_average(first.own, first.new, tunables["rounding"])
         if follows and _learns(trace, first.parameters, first.step):
             yield _of_another(trace, events)
+    yield from _in_vain(trace, tunables["averages"])
 
 
 def _learns(trace: Trace, copied: Sequence[int], after: int) -> bool:
@@ -86,6 +88,31 @@ def _finding(trace: Trace, event: CopyKept) -> Finding:
     )
 
 
+def _in_vain(trace: Trace, minimum: float) -> Iterator[Finding]:
+    """Averages that nobody keeps, of weights that nothing else made like the others since."""
+    by_line: dict[Location | None, list[AveragesDiscarded]] = {}
+    for event in trace.of(AveragesDiscarded):
+        by_line.setdefault(event.location, []).append(event)
+    for location, events in by_line.items():
+        begun = events[0].sequence  # a copy before that made them start alike
+        copied = {event.parameter for event in trace.of(ParameterCopied) if event.sequence > begun}
+        parameters = sorted({p for event in events for p in event.parameters} - copied)
+        if parameters and len(events) >= minimum:
+            yield RULE.finding(
+                f"averages of {trace.parameter_names(parameters)} with parameters that learn are computed here and "
+                f"bound to a name that nothing reads, in {plural(len(events), 'step')}: they never follow",
+                subject=trace.parameter_name(parameters[0]),
+                location=location,
+                severity="error",
+                help="change the parameter itself: `slow.lerp_(fast, rate)`, or `slow.copy_(average)`, under "
+                "`torch.no_grad()`",
+                evidence={"steps": len(events), "parameters": len(parameters)},
+                step_first=ordinal(events[0]),
+                step_count=len(events),
+                parameters=parameters,
+            )
+
+
 def bad() -> None:
     import copy
     import random
@@ -112,6 +139,31 @@ def bad() -> None:
         optimizer.step()
         if len(memory) % 2 == 0:
             target.load_state_dict(critic.state_dict())  # <- AD227
+
+
+def bad_target_network_is_bound_anew() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    target = copy.deepcopy(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        with torch.no_grad():
+            wanted = inputs.sum(dim=1, keepdim=True) + 0.5 * target(inputs)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs), wanted).backward()
+        optimizer.step()
+        with torch.no_grad():
+            pairs: list[tuple[torch.Tensor, torch.Tensor]] = list(
+                zip(target.parameters(), model.parameters(), strict=True)
+            )
+            for slow, fast in pairs:
+                slow = 0.9 * slow + 0.1 * fast  # <- AD227
 
 
 def good() -> None:
@@ -165,7 +217,8 @@ RULE = Rule(
     observes="The steps in which a model that no optimizer holds was called, and those between which its weights "
     "changed: at least four times, and then not for eight times the longest pause. And whether a remainder "
     "decides if they change, as of a count. Moving averages of weights that no optimizer holds and that keep their "
-    "values, while such of the same shapes are trained.",
+    "values, while such of the same shapes are trained. And averages of such weights with others that are bound to a "
+    "name and die unread (an error).",
     why="A target network, a teacher or an old policy that falls ever further behind gives the targets of an outdated "
     "model.",
     fix="Count what the copy follows, such as updates, and compare with `>=`; reset the count at each copy.",
@@ -173,9 +226,18 @@ RULE = Rule(
     "more, opponents that change at irregular times, and pauses that are long from the start. Where no remainder "
     "decides whether it is updated, as of a count, or an order of two values does as well, as in `step < warmup`, a "
     "phase may have ended: an `info`.",
-    needs=(AverageWeighed, CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen, UntaughtAveraged),
+    needs=(
+        AveragesDiscarded,
+        AverageWeighed,
+        CopyKept,
+        ModuleSeen,
+        OptimizerStepped,
+        ParameterCopied,
+        ParameterSeen,
+        UntaughtAveraged,
+    ),
     examine=examine,
-    bad=(bad,),
+    bad=(bad, bad_target_network_is_bound_anew),
     good=(good, good_teacher),
     tunables={
         "changes": Tunable(4, "fewest times that the copy was given new weights", "chosen: fewer make no rhythm"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from autograd_doctor.events.cycle import AveragesDiscarded, ParametersCompared, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped, UpdatesDiscarded
-from autograd_doctor.events.subjects import OptimizerBuilt, ParameterCopied, ParameterSeen
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -19,7 +19,6 @@ from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    yield from _averages_in_vain(trace, tunables["minimum_repeats"])
     still = sorted(unchanged(trace))
     discarded = trace.of(UpdatesDiscarded)
     if not still or awaited(trace) or _is_spoiled(trace) or _rests(trace):
@@ -139,29 +138,6 @@ def _keep_them(*, by_transform: bool) -> str:
     return "change the parameter itself, under `torch.no_grad()`: `p -= rate * p.grad`, and clear `p.grad` after it"
 
 
-def _averages_in_vain(trace: Trace, minimum: float) -> Iterator[Finding]:
-    by_line: dict[Location | None, list[AveragesDiscarded]] = {}
-    for event in trace.of(AveragesDiscarded):
-        by_line.setdefault(event.location, []).append(event)
-    for location, events in by_line.items():
-        begun = events[0].sequence  # a copy before that made them start alike
-        copied = {event.parameter for event in trace.of(ParameterCopied) if event.sequence > begun}
-        parameters = sorted({p for event in events for p in event.parameters} - copied)
-        if parameters and len(events) >= minimum:
-            yield RULE.finding(
-                f"averages of {trace.parameter_names(parameters)} with parameters that learn are computed here and "
-                f"bound to a name that nothing reads, in {plural(len(events), 'step')}: they never follow",
-                subject=trace.parameter_name(parameters[0]),
-                location=location,
-                help="change the parameter itself: `slow.lerp_(fast, rate)`, or `slow.copy_(average)`, under "
-                "`torch.no_grad()`",
-                evidence={"steps": len(events), "parameters": len(parameters)},
-                step_first=ordinal(events[0]),
-                step_count=len(events),
-                parameters=parameters,
-            )
-
-
 def bad() -> None:
     import torch
     from torch import nn
@@ -193,31 +169,6 @@ def bad_loop_variable_is_bound_anew() -> None:
                 assert parameter.grad is not None
                 parameter = parameter - 0.1 * parameter.grad  # <- AD116
         weight.grad = bias.grad = None
-
-
-def bad_target_network_is_bound_anew() -> None:
-    import copy
-
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-    target = copy.deepcopy(model)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(8):
-        inputs = torch.randn(16, 4)
-        with torch.no_grad():
-            wanted = inputs.sum(dim=1, keepdim=True) + 0.5 * target(inputs)
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(inputs), wanted).backward()
-        optimizer.step()
-        with torch.no_grad():
-            pairs: list[tuple[torch.Tensor, torch.Tensor]] = list(
-                zip(target.parameters(), model.parameters(), strict=True)
-            )
-            for slow, fast in pairs:
-                slow = 0.9 * slow + 0.1 * fast  # <- AD116
 
 
 def good() -> None:
@@ -304,11 +255,9 @@ RULE = Rule(
         ScalerUsed,
         SchedulerStepped,
         UpdatesDiscarded,
-        AveragesDiscarded,
-        ParameterCopied,
     ),
     examine=examine,
-    bad=(bad, bad_loop_variable_is_bound_anew, bad_target_network_is_bound_anew),
+    bad=(bad, bad_loop_variable_is_bound_anew),
     good=(good, good_names_are_bound_anew, good_list_of_parameters_is_built_anew),
     tunables={"minimum_repeats": Tunable(3, "fewest steps, or computed updates, that changed nothing", NO_BEGINNING)},
     folds=("AD203", "AD206"),

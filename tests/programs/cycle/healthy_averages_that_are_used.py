@@ -1,4 +1,4 @@
-# guards: AD116
+# guards: AD116 AD227
 import copy
 
 import torch

@@ -29,7 +29,7 @@ class Learner:
     @torch.no_grad()
     def track(self):
         for fast, slow in zip(self.q.parameters(), self.q_slow.parameters()):
-            slow = self.tau * fast + (1 - self.tau) * slow  # <- AD116
+            slow = self.tau * fast + (1 - self.tau) * slow  # <- AD227
 
 
 def main():

@@ -37,7 +37,7 @@ class Agent:
     def lag(self, rate):
         with torch.no_grad():
             for old, new in zip(self.lagged.state_dict().values(), self.net.parameters()):
-                old = torch.lerp(old, new, rate)  # expect: AD116
+                old = torch.lerp(old, new, rate)  # expect: AD227
 
 
 torch.manual_seed(4)

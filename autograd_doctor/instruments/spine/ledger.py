@@ -26,7 +26,8 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.optimizer_groups import parameters_of
-from autograd_doctor.reading.places import here
+from autograd_doctor.reading.places import Place, here, locate
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.spelling import spelt
 from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_leaf, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import ComingNorms, is_remote, norms, norms_to_come
@@ -154,16 +155,20 @@ class ComingUses(NamedTuple):
 
 
 class _Cleared(NamedTuple):
-    """A parameter without its gradient. lost: no step had used it; moved: the parameter was changed since it came."""
+    """A parameter without its gradient. lost: no step had used it; moved: the parameter was changed since it came.
+
+    place: of the operation that zeroed it, if one of the program's did.
+    """
 
     parameter: int
     lost: bool
     moved: bool
+    place: Place | None
 
     @classmethod
-    def of(cls, number: int, entry: _Gradient, parameter: torch.Tensor) -> _Cleared:
+    def of(cls, number: int, entry: _Gradient, parameter: torch.Tensor, made: Provenance | None = None) -> _Cleared:
         is_moved = entry.moved or version_of(parameter) != entry.computed_at
-        return cls(number, entry.is_fresh, is_moved)
+        return cls(number, entry.is_fresh, is_moved, None if made is None else made.place)
 
 
 class Ledger(Instrument):
@@ -329,9 +334,10 @@ class Ledger(Instrument):
         sizes = norms([gradient for *_, gradient, _ in suspects])
         zeroed = not any(sizes)  # what scales or clips gradients touches those that were zero already, too
         for (number, parameter, gradient, entry), norm in zip(suspects, sizes, strict=True):
-            is_masked = norm == 0.0 and entry.is_fresh and self._is_masked(gradient)
+            made = self._tensors.get(gradient)
+            is_masked = norm == 0.0 and entry.is_fresh and made is not None and spelt(made.operation).name in _MASKING
             if norm == 0.0 and zeroed and entry.backwards and not is_masked:
-                cleared.append(_Cleared.of(number, entry, parameter))
+                cleared.append(_Cleared.of(number, entry, parameter, made))
                 entry.clear()
             elif not is_masked and _key(gradient)[0] != (entry.key or (0, 0))[0]:
                 entry.clear()
@@ -339,10 +345,6 @@ class Ledger(Instrument):
                 entry.change()
             entry.key = _key(gradient)
         return cleared
-
-    def _is_masked(self, gradient: torch.Tensor) -> bool:
-        made = self._tensors.get(gradient)
-        return made is not None and spelt(made.operation).name in _MASKING
 
     def _report_cleared(
         self,
@@ -359,7 +361,7 @@ class Ledger(Instrument):
                     unused=[each.parameter for each in cleared if each.lost],
                     moved=[each.parameter for each in cleared if each.lost and each.moved],
                     how=how,
-                    location=location,
+                    location=location or locate(next((each.place for each in cleared if each.place), None)),
                     optimizer=optimizer,
                 )
             )

@@ -105,16 +105,16 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
 
     A backward that also wrote gradients of an input was there to probe, and a closure runs anew for every evaluation.
     One that another optimizer's step has used was its turn: these parameters rested, and have turns of their own.
-    Where parameters were moved in between, the next backward ran at another point, to which these had shown the way.
+    Where parameters were moved in between, the next backward ran at another point, to which these had shown the way;
+    and a gradient that was changed before the step may have got back what was kept of the others.
     """
     step, cleared, backward, parameters = loss
     uses = [use for use in step.uses if has_new(use) and set(use.parameters) & set(parameters)]
     return (
         bool(uses)
         and not step.in_closure
-        and cleared.how != "by hand"
         and not cleared.moved
-        and all(len(use.backwards) == 1 for use in uses)
+        and all(len(use.backwards) == 1 and not use.reworked for use in uses)
         and all(same_objective(trace, backward.backward, use.backwards[0]) for use in uses)
         and trace.optimized.issuperset(backward.wrote)
         and not _was_used(trace, backward)

@@ -27,7 +27,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     renewed = {event.optimizer: event for event in reversed(trace.of(FactorRenewed))}
     for builds in _rebuilt_in_place(trace):
         lost = [lives[build.optimizer] for build in builds[:-1]]
-        often = len(lost) >= tunables["minimum_rebuilds"] and all(lost) and builds[0].location not in reported
+        often = len(lost) >= tunables["minimum_rebuilds"] and builds[0].location not in reported
         longest = tunables["longest_life" if len(lost) < tunables["many_rebuilds"] else "longest_of_many"]
         if not often or _loses_nothing(trace, builds) or _solves_another(trace, builds):
             continue
@@ -128,14 +128,16 @@ def _is_replaced(trace: Trace, event: StateUnused) -> bool:
 
 
 def _rebuilt_in_place(trace: Trace) -> Iterator[list[OptimizerBuilt]]:
-    """Runs of optimizers built at one line, over the same parameters with the same settings, that hold a state.
+    """Runs of optimizers built at one line, over the same parameters with the same settings, that step, with a state.
 
-    Plain gradient descent has none to lose; another rate or other parameters begin another phase.
+    Plain gradient descent has none to lose, nor has one that is built to clear gradients only; another rate or other
+    parameters begin another phase.
     """
     stateless = {step.optimizer for step in trace.steps} - {step.optimizer for step in trace.steps if step.keeps_state}
     places: dict[Location | None, list[OptimizerBuilt]] = {}
     for build in trace.optimizers.values():
-        if build.optimizer not in stateless and build.location is not None:
+        steps = trace.steps_by_optimizer[build.optimizer]
+        if steps and build.optimizer not in stateless and build.location is not None:
             places.setdefault(build.location, []).append(build)
     for builds in places.values():
         for _, run in groupby(builds, key=lambda build: (build.kind, build.groups)):
@@ -401,7 +403,7 @@ RULE = Rule(
     title="the optimizer is built anew, so that its state is lost",
     observes=(
         "Optimizers built at one line, over the same parameters with the same settings, each stepped only a few "
-        "times (or for one pass over a loader) before the next one took its place. Optimizers that were given a "
+        "times (or for one pass over a loader) before the next one that steps took its place. Optimizers that were given a "
         "state and never step, while a new one with the same settings steps the same parameters from none. And "
         "averages in the state of the program's own optimizers that hold nothing but the gradient of the last step, "
         "times 1 - decay. Or weights that are initialised again, or loaded with the same values, after a few steps "

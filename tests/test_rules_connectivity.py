@@ -616,7 +616,7 @@ def test_values_whose_gradients_are_masked_and_that_steps_move() -> None:
     assert (finding.severity, finding.parameters) == ("warning", (HEAD,))
     assert finding.location == steps(1, {HEAD: 1.0})[-1].location  # type: ignore[attr-defined]
     assert "moves 75% of those values of `head.weight`" in finding.message
-    assert [note.location for note in finding.related if note.message == "gradients are set to 0 here"] == [at(20)]
+    assert [note.location for note in finding.related][:2] == [at(20), built(HEAD).location]
 
 
 def test_decay_alone_may_be_meant_for_what_has_no_gradient() -> None:
@@ -894,6 +894,13 @@ def test_batch_norm_whose_parameters_do_not_learn_is_frozen_on_purpose() -> None
     assert examined(training_in_eval_mode.RULE, who, passes, steps(4, {0: 1.0})) == []
 
 
+def test_the_switch_that_a_later_one_restores_is_shown() -> None:
+    earlier = structs.replace(SWITCHED, location=at(49))
+    (finding,) = examined(training_in_eval_mode.RULE, new_stage(earlier, MEASURED, SWITCHED, anew=False, line=20))
+    assert line(finding) == 50
+    assert [note.location for note in finding.related] == [at(49), in_eval(2).location]  # type: ignore[attr-defined]
+
+
 def without_gradients(step: int, **more: object) -> Event:
     facts = {"line": 60, "grad_enabled": False, "builds_graph": False, "in_train": ["bn"], **more}
     return forward(step, **facts)
@@ -909,6 +916,7 @@ def test_evaluation_in_train_mode_now_and_then_is_a_warning() -> None:
     (finding,) = examined(evaluation_in_train_mode.RULE, *training(), evaluated)
     assert (line(finding), finding.severity) == (60, "warning")
     assert "statistics of `bn` moved" in finding.message
+    assert [note.location for note in finding.related] == [at(49)]
 
 
 def test_pass_without_gradients_in_every_step_is_an_info() -> None:

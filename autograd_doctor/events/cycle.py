@@ -112,7 +112,8 @@ class SchedulerStepped(Event, frozen=True):
     milestone), None if it has no end or tells none. `follows_metric`: the rate depends on a value that it is given.
     `count`: how often it was stepped so far, by its own count. `unprepared`: what of "optimizer" and "scheduler" the
     program's accelerator was not given to prepare, none where it has none. `base_rate`: the highest rate that a group
-    had when its first schedule was made (`initial_lr`), None where it is not at hand.
+    had when its first schedule was made (`initial_lr`), None where it is not at hand. highest: the highest rate that
+    its calls so far have left, also those of light steps; None where none is at hand.
     """
 
     scheduler: int
@@ -127,6 +128,7 @@ class SchedulerStepped(Event, frozen=True):
     count: int = 0
     unprepared: list[str] = []
     base_rate: float | None = None
+    highest: float | None = None
 
 
 class MetricFollowed(Event, frozen=True):

@@ -17,12 +17,13 @@ _MOST_VALUES = 4096
 
 
 def spread(tensor: torch.Tensor) -> torch.Tensor | None:
-    """At most 4,096 values of a tensor, as a view where that is possible; None if this process holds none of them."""
+    """At most 4,096 values of a tensor, from all over it, as a view where that is possible; None if this process holds
+    none of them. They lie an odd step apart, which meets every column of most matrices."""
     part = next(plain_parts(tensor), None)
     if part is None or not part.numel():
         return None
     values = part.reshape(-1)
-    return values if len(values) <= _MOST_VALUES else values[:: len(values) // _MOST_VALUES][:_MOST_VALUES]
+    return values[:: -(-len(values) // _MOST_VALUES) | 1]
 
 
 def copies(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:

@@ -163,3 +163,18 @@ def test_the_last_call_of_a_scheduler_that_is_gone_is_told_as_well():
         del schedule
     *before, last = recorded.of(SchedulerStepped)
     assert (len(before), last.step, last.count, last.learning_rates, last.first) == (full, 16, 1, [0.5], False)
+
+
+def test_the_highest_rate_counts_that_was_left_in_a_light_step() -> None:
+    model = nn.Linear(2, 1)
+    with watching(Schedulers) as recorded:
+        optimizer = SGD(model.parameters(), lr=0.5)
+        schedule = lr_scheduler.LambdaLR(optimizer, lambda step: 4.0 if step == 14 else 1.0)
+        for _ in range(40):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+    calls = recorded.of(SchedulerStepped)
+    assert max(rate for call in calls for rate in call.learning_rates if rate is not None) == 0.5
+    assert (calls[0].highest, calls[-1].highest) == (0.5, 2.0)

@@ -72,6 +72,8 @@ class Schedulers(Instrument):
         self._idle: dict[int, _Built] = {}
         self._told: dict[int, SchedulerStepped] = {}
         self._latest: dict[int, list[_Latest]] = {}
+        self._highest: dict[int, float] = {}
+        """Of each, the highest rate that it has set."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.schedulers.began, self._began)
@@ -90,6 +92,7 @@ class Schedulers(Instrument):
                         count=call.taken,
                         learning_rates=call.learning_rates,
                         first=False,
+                        highest=self._highest.get(number),
                     )
                 )
         for built in self._idle.values():
@@ -127,9 +130,12 @@ class Schedulers(Instrument):
         if call.constructing or call.raised or stepping:
             return
         number, step, where = self._numbers.number(call.scheduler), self._course.steps, place()
+        optimizer = optimizer_of(call.scheduler)
+        rates = [] if optimizer is None else rates_at_hand(optimizer)
+        for rate in rates:
+            if rate is not None:
+                self._highest[number] = max(rate, self._highest.get(number, rate))
         if not self._detail.full and number in self._told:
-            optimizer = optimizer_of(call.scheduler)
-            rates = [] if optimizer is None else rates_at_hand(optimizer)
             self._keep(number, _Latest(step, where, _count(call.scheduler), rates))
             return
         self._latest.pop(number, None)
@@ -170,6 +176,7 @@ class Schedulers(Instrument):
             count=_count(scheduler),
             unprepared=left_unprepared(optimizer, scheduler),
             base_rate=_base_rate(optimizer),
+            highest=self._highest.get(number),
         )
 
 

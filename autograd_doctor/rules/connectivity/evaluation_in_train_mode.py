@@ -171,6 +171,7 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list
             "steps_with_such_a_pass": len({event.step for event in passes}),
             "training_steps": len(steps),
         },
+        related=() if first.mode_set_at is None else (Related("its mode was set here", first.mode_set_at),),
         notes=notes,
         step_first=first.step,
         step_count=len(passes),

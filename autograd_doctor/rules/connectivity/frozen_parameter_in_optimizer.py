@@ -73,6 +73,10 @@ def _masked_in_vain(
     masked = sum(event.masked.get(parameter, 0) for event in mine for parameter in parameters)
     moved = sum(event.moved.get(parameter, 0) for event in mine for parameter in parameters)
     written = next((event.location for event in mine if event.location is not None), None)
+    places = [
+        ("gradients are set to 0 here", written),
+        ("its settings are given here", trace.optimizers[optimizer].location),
+    ]
     name = trace.optimizer_name(optimizer)
     return RULE.finding(
         f"`{name}` moves {moved / masked:.0%} of those values of {trace.parameter_names(parameters)} whose gradients "
@@ -84,7 +88,7 @@ def _masked_in_vain(
         help="put these values back after each step, as by `weight.mul_(mask)` under `torch.no_grad()`, or mask the "
         "state of the optimizer, too, and give them no weight decay",
         evidence={"moved": moved / masked, "parameters": len(parameters), "steps": len(mine)},
-        related=registered(trace, parameters, *([Related("gradients are set to 0 here", written)] if written else ())),
+        related=registered(trace, parameters, *(Related(text, place) for text, place in places if place is not None)),
         step_first=mine[0].step + 1,
         step_count=len(mine),
         parameters=parameters,

@@ -163,17 +163,21 @@ def _finding(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan]) 
     switched = _switched_by_evaluation(trace, first) and not staged
     doubt = _doubt(trace, resting, passes, staged=staged, switched=switched)
     set_at = first.mode_set_at or _last_switch(trace, first)
+    location = (set_at.location if isinstance(set_at, ModeSet) else set_at) or first.location
+    before = _switched_before(trace, first, passes)
+    places = [("it had been switched here", before if before != location else None)]
+    places.append(("this forward pass was trained on", first.location))
     count = len({event.step for event in resting})
     names = ", ".join(f"`{part}`" for part in first.in_eval[:3])
     return RULE.finding(
         f"{count} of {steps} training steps ran `{name}` in eval mode, with {names} switched to evaluation",
         subject=name,
-        location=(set_at.location if isinstance(set_at, ModeSet) else set_at) or first.location,
+        location=location,
         help="call `train()` on it before training, and again after every evaluation",
         severity="info" if staged else "warning" if doubt else None,
         confidence="medium" if doubt else "high",
         evidence={"in_eval_mode": list(first.in_eval[:20]), "steps_in_eval_mode": count, "training_steps": steps},
-        related=(Related("this forward pass was trained on", first.location),) if first.location else (),
+        related=tuple(Related(text, place) for text, place in places if place is not None),
         notes=(doubt,) if doubt else (),
         step_first=first.step + 1,
         step_count=count,
@@ -198,6 +202,13 @@ def _last_switch(trace: Trace, event: ForwardRan) -> ModeSet | None:
     before = trace.events[: trace.events.index(event)]
     own = [other for other in before if isinstance(other, ModeSet) and other.module == event.module]
     return own[-1] if own and not own[-1].training else None
+
+
+def _switched_before(trace: Trace, first: ForwardRan, passes: list[ForwardRan]) -> Location | None:
+    """The first line that put it into eval mode since it trained in train mode: a later one may restore that."""
+    last = max((event.sequence for event in passes if event.training and event.sequence < first.sequence), default=0)
+    own = (each for each in trace.of(ModeSet) if each.module == first.module and not each.training)
+    return next((each.location for each in own if last < each.sequence < first.sequence), None)
 
 
 def bad() -> None:

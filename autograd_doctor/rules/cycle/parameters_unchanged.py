@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
-from math import prod, sqrt
+from collections.abc import Iterator, Mapping, Set
+from math import frexp, prod, sqrt
 from statistics import mean, median
 
 from autograd_doctor.events.cycle import GradientsClipped
@@ -14,6 +14,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, Par
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.learning import only_gathers
 from autograd_doctor.views.magnitudes import clipped_away
 from autograd_doctor.views.rates import rates_of, still_rising
@@ -29,6 +30,10 @@ _MOST = 0.5
 """Share of the values of a parameter."""
 _LEAST_MOVED, _MOST_MOVED = 0.002, 0.5
 """Shares of values: so few are taken to move in a step, and so many that have moved are enough after any number."""
+_LARGE = 100.0
+"""Times: values so much larger than those of most parameters are in a unit of their own."""
+_BITS = {"float32": 24, "float64": 53}
+"""Of which a number is made: neighbours differ by the last one."""
 _FEW_STEPS = 8
 """Fewer are taken as so many: by chance, twice as many values as in one move in the first few."""
 
@@ -193,11 +198,12 @@ def _counts(
     forwards that write old values back.
     """
     written = {parameter for ran in trace.of(ForwardRan) for parameter in ran.written_parameters}
+    values = _values(trace, optimizer)
     pushed: dict[int, int] = {}
     stuck: dict[int, int] = {}
     undone: dict[int, int] = {}
     for step in steps:
-        for parameter in _with_real_gradient(trace, step, noise) & _with_rate(trace, optimizer, step):
+        for parameter in _with_real_gradient(trace, step, noise, values) & _with_rate(trace, optimizer, step):
             pushed[parameter] = pushed.get(parameter, 0) + 1
             stuck[parameter] = stuck.get(parameter, 0) + (parameter not in (step.moved or ()))
             was_trial = step.tried and parameter not in written
@@ -205,12 +211,28 @@ def _counts(
     return pushed, stuck, undone
 
 
-def _with_real_gradient(trace: Trace, step: OptimizerStepped, noise: float) -> set[int]:
-    """Parameters whose gradient is more than rounding noise beside the others' (a bias before a normalisation)."""
+def _values(trace: Trace, optimizer: int) -> dict[int, float]:
+    """How large the values of each parameter are, their root mean square before the newest step that was measured."""
+    measured = (event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer)
+    return {p: weight for event in measured for p, weight in zip(event.parameters, event.weights, strict=True)}
+
+
+def _with_real_gradient(trace: Trace, step: OptimizerStepped, noise: float, values: Mapping[int, float]) -> set[int]:
+    """Parameters whose gradient is more than rounding noise beside the others' (a bias before a normalisation).
+
+    One of large values, as of a frequency in hertz, has a small gradient in its unit: what counts then is by how much
+    the loss would change if all values changed by the same share.
+    """
     norms = {p: norm for use in step.uses for p, norm in zip(use.parameters, use.norms, strict=True) if norm > 0}
-    sizes = {p: prod(trace.parameters[p].shape) if p in trace.parameters else 1 for p in norms}
+    sizes = {p: max(prod(trace.parameters[p].shape) if p in trace.parameters else 1, 1) for p in norms}
+    by_share = {p: norm * values.get(p, 0.0) for p, norm in norms.items()}
+    return _at_least(noise, norms, sizes) | _at_least(1.0, by_share, sizes)
+
+
+def _at_least(share: float, norms: Mapping[int, float], sizes: Mapping[int, int]) -> set[int]:
+    """Those of which a value has, on average, at least that share of what a value of them all has."""
     overall = sqrt(sum(norm**2 for norm in norms.values()) / max(sum(sizes.values()), 1))
-    return {p for p, norm in norms.items() if norm / sqrt(max(sizes[p], 1)) >= noise * overall}
+    return {p for p, norm in norms.items() if norm > 0 and norm / sqrt(sizes[p]) >= share * overall}
 
 
 def _with_rate(trace: Trace, optimizer: int, step: OptimizerStepped) -> set[int]:
@@ -250,6 +272,9 @@ def _finding(
     if clip is not None:
         how = f"(its gradients are clipped to a norm of {clip.limit:.1e}) {how}"
         advice = "raise the limit of the clipping: the updates are smaller than the precision of the weights"
+    elif others_move:
+        advice += _how_coarse(trace, parameters[0], _values(trace, optimizer))
+    places = related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location))
     return RULE.finding(
         f"{plural(len(steps), 'step')} of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
         f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g}"
@@ -261,10 +286,22 @@ def _finding(
         severity="error" if 2 * len(parameters) >= pushed else "warning",
         so_far=others_move and not trace.ended_by_itself,
         evidence={"steps": len(steps), "unchanged": len(parameters), "with_gradient": pushed, "gradient_norm": norm},
-        related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
+        related=registered(trace, parameters, *places) if others_move else places,
         step_first=ordinal(first),
         step_count=len(steps),
         parameters=parameters,
+    )
+
+
+def _how_coarse(trace: Trace, parameter: int, values: Mapping[int, float]) -> str:
+    """What to do about values that are large for the unit in which their steps are taken."""
+    seen, value = trace.parameters.get(parameter), values.get(parameter)
+    if seen is None or seen.dtype not in _BITS or value is None or value < _LARGE * median(values.values()):
+        return ""
+    apart = 2.0 ** (frexp(value)[1] - _BITS[seen.dtype])
+    return (
+        f"; at {value:.2g}, values of {seen.dtype} are {apart:.2g} apart: `{seen.name}` may as well be learned as an "
+        "offset from a constant, or in another unit"
     )
 
 
@@ -427,7 +464,8 @@ RULE = Rule(
     severity="error",
     title="steps left parameters bit for bit as they were",
     observes=(
-        "Parameters with a gradient well above rounding noise and a rate above 0. Their values did not change in any "
+        "Parameters with a gradient well above rounding noise, by itself or times their values, and a rate above 0. "
+        "Their values did not change in any "
         "step that was looked at; or the old values were back before any forward met the new ones, also where the "
         "step was taken from other values in between. Of parameters of 16 bits, how many values each step leaves as "
         "they were. Of others that are rounded to 16 bits between the steps, how many of the values that a step has "

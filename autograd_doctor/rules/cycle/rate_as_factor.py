@@ -32,7 +32,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _is_squared(calls: list[SchedulerStepped]) -> bool:
     """Whether the largest factor is the rate that it multiplies, which is no factor of 1."""
-    base, rates = calls[0].base_rate, [rate for call in calls for rate in known(call.learning_rates)]
+    base, rates = calls[0].base_rate, known(rate for call in calls for rate in (call.highest, *call.learning_rates))
     return base is not None and 0 < base < 1 and bool(rates) and math.isclose(max(rates), base * base, rel_tol=_SAME)
 
 

@@ -50,8 +50,8 @@ def tells_apart(tensor: torch.Tensor) -> bool:
     """Whether two samples in it that are equal bit for bit are hardly so by chance, going by its first rows.
 
     Numbers that are not round, as measurements are, tell enough if there are two of them in a row that no other row has
-    there, or many that others share, as places on a grid that were scaled; of round ones, as those of pixels and boards,
-    it takes many different ones. Whole numbers, as tokens are, repeat in any text.
+    there, or many that others share, as places on a grid that were scaled; of round ones, as those of pixels and
+    boards, it takes many different ones. Whole numbers, as tokens are, repeat in any text.
     """
     if not tensor.is_floating_point() or not _has_rows(tensor[:1]):
         return False

@@ -67,9 +67,12 @@ CONVOLUTIONS = {
 }
 """With their number of spatial dimensions."""
 RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+STATES = frozenset({"gru", "gru_cell", "lstm", "lstm_cell", "rnn_tanh", "rnn_tanh_cell"})
+"""Recurrent layers whose hidden states are tanh, or averages of it."""
 STEPS = frozenset({"ceil", "floor", "round", "sgn", "sign", "trunc"})
 """Operations whose derivative is zero, and whose values a quantiser, or a binary code, wants."""
 NORMS = frozenset({"linalg_norm", "linalg_vector_norm", "norm"})
+SIGMOIDS = frozenset({"sigmoid", "hardsigmoid"})
 SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
 DROPOUTS = frozenset({
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "dropout_", "feature_alpha_dropout",

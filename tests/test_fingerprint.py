@@ -59,6 +59,9 @@ def test_which_samples_tell_apart():
     assert not tells_apart(torch.eye(8))
     assert not tells_apart(torch.randint(0, 50, (8, 40), generator=generator))
     assert not tells_apart(torch.tensor([[0.3], [0.4]]))
+    assert not tells_apart(torch.randint(0, 7, (64, 4), generator=generator) / 7)
+    assert tells_apart(torch.randint(0, 7, (64, 16), generator=generator) / 7)
+    assert tells_apart(torch.randn(1, 2, generator=generator))
 
 
 def batches(*counts: tuple[int, ...]) -> list[Counter[int]]:

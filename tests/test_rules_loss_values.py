@@ -50,7 +50,7 @@ SCORES = {"sums": [-3.0, 4.0], "log_sums": [1.0, 5.0]}
 
 def shaping(operation: str, *behind: str, line: int = 8, dim: int | None = None, **more: Any) -> Shaping:
     first = shaping(*behind, line=line - 1) if behind else None
-    facts = {"shape": [16, 3], "dim": dim, **more}
+    facts = {"shape": [16, 3], "dim": dim, **({"low": 0.0} if operation == "relu" else {}), **more}
     return Shaping(operation=operation, location=at(line), behind=first, **facts)
 
 
@@ -173,9 +173,30 @@ def test_a_double_sigmoid(operation: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("operation", "made"),
+    [
+        ("binary_cross_entropy", shaping("sigmoid", "sigmoid")),
+        ("mul", shaping("sigmoid", "sigmoid")),
+        ("mul", shaping("log", "sigmoid", "softmax")),
+        ("__rmul__", shaping("logsigmoid", "sigmoid")),
+        ("sub", shaping("hardsigmoid", "sigmoid")),
+    ],
+)
+def test_a_double_sigmoid_by_hand(operation: str, made: Shaping) -> None:
+    found = the_finding(double_sigmoid.RULE, loss(operation, prediction(made), BINARY))
+    assert line_of(found) in (6, 7)
+    assert "once more" in found.message
+    once = loss(operation, prediction(shaping("sigmoid", "linear")), BINARY)
+    assert examined(double_sigmoid.RULE, WHO, once) == []
+
+
+@pytest.mark.parametrize(
     ("operation", "made", "words"),
     [
         ("cross_entropy", shaping("relu", low=0.0), "gets no gradient"),
+        ("cross_entropy", shaping("clamp_min", low=0.0), "none is below 0, and a class"),
+        ("cross_entropy", shaping("clamp", low=0.0, high=30.0), "none is below 0, and a class"),
+        ("cross_entropy", shaping("gru_cell", low=-1.0, high=1.0), "none is beyond -1 to 1"),
         ("cross_entropy", shaping("tanh", low=-1.0, high=1.0), "none is beyond -1 to 1"),
         ("cross_entropy", shaping("sigmoid", low=0.0, high=1.0), "none is beyond 0 to 1"),
         ("binary_cross_entropy_with_logits", shaping("relu", low=0.0), "no probability is below 0.5"),
@@ -201,6 +222,9 @@ def test_squashed_scores_before_a_log_softmax() -> None:
         ("binary_cross_entropy_with_logits", shaping("sigmoid")),
         ("nll_loss", shaping("relu")),
         ("mse_loss", shaping("relu")),
+        ("cross_entropy", shaping("clamp_min", low=-20.0)),
+        ("cross_entropy", shaping("clamp_max", high=20.0)),
+        ("cross_entropy", shaping("clamp", low=-1.0, high=1.0)),
         ("cross_entropy", None),
     ],
 )

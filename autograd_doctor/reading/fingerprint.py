@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import cache
 from typing import Any
@@ -16,7 +17,9 @@ _MOST_WORDS = 1024
 """Of one row, spread over it evenly: so many values of two pictures are never the same by accident."""
 _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LOOKED_AT = 64
-_UNEVEN, _DIFFERENT = 2, 12
+_DIFFERENT = 12
+_ENOUGH, _OWN = 24.0, 16.0
+"""Bits that tell samples apart, and those of a number that no other row has in its place."""
 _MOST_OF_THEM = 0.9
 
 
@@ -46,20 +49,35 @@ def part_that_tells(tensor: torch.Tensor) -> torch.Tensor:
 def tells_apart(tensor: torch.Tensor) -> bool:
     """Whether two samples in it that are equal bit for bit are hardly so by chance, going by its first rows.
 
-    Numbers that are not round, as measurements are, tell enough if there are two of them in a row; of round ones, as
-    those of pixels and boards, it takes many different ones. Whole numbers, as tokens are, repeat in any text.
+    Numbers that are not round, as measurements are, tell enough if there are two of them in a row that no other row has
+    there, or many that others share, as places on a grid that were scaled; of round ones, as those of pixels and
+    boards, it takes many different ones. Whole numbers, as tokens are, repeat in any text.
     """
     if not tensor.is_floating_point() or not _has_rows(tensor[:1]):
         return False
     rows = tensor.detach()[:_LOOKED_AT].reshape(min(tensor.shape[0], _LOOKED_AT), -1)[:, :_MOST_WORDS]
     different = (rows.sort(1).values.diff(dim=1) != 0).sum(1) + 1
-    return float(((uneven(rows) >= _UNEVEN) | (different >= _DIFFERENT)).float().mean()) >= _MOST_OF_THEM
+    are_many = different >= _DIFFERENT
+    if not are_many.all():
+        are_many |= _bits(rows) >= _ENOUGH
+    return float(are_many.float().mean()) >= _MOST_OF_THEM
+
+
+def _bits(rows: torch.Tensor) -> torch.Tensor:
+    """How much the numbers of each row that are not round tell of it, by how many other rows have the same ones."""
+    times = (rows[:, None] == rows).sum(1)
+    told = torch.where(times > 1, math.log2(len(rows)) - times.log2(), _OWN)
+    return (told * _are_uneven(rows)).sum(1)
 
 
 def uneven(rows: torch.Tensor) -> torch.Tensor:
-    """How many numbers of each row, of shape (rows, values), are not round, as measurements are: no multiples of 1/256,
-    which values of pixels are."""
-    return (rows * 256 != (rows * 256).round()).sum(1)
+    """How many numbers of each row, of shape (rows, values), are not round."""
+    return _are_uneven(rows).sum(1)
+
+
+def _are_uneven(rows: torch.Tensor) -> torch.Tensor:
+    """Which are not round, as measurements are: no multiples of 1/256, which values of pixels are."""
+    return rows * 256 != (rows * 256).round()
 
 
 def key_of(rows: list[int]) -> int:

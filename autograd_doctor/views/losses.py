@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 
 from autograd_doctor.events.losses import LossComputed, LossOperand, Shaping
 from autograd_doctor.findings import Location, Related
-from autograd_doctor.operations import CONVOLUTIONS, DISTANCES, MULTIPLICATIONS, PICKS
+from autograd_doctor.operations import CONVOLUTIONS, DISTANCES, MULTIPLICATIONS, PICKS, STATES
+from autograd_doctor.operations import SIGMOIDS as SIGMOIDS
 from autograd_doctor.operations import SOFTMAXES as SOFTMAXES
 from autograd_doctor.trace import Trace
 
 _ROUNDING = 0.01
 """Sums of probabilities are this close to one in half precision, and nothing else is by accident, row for row."""
 
-SIGMOIDS = frozenset({"sigmoid", "hardsigmoid"})
 SQUASHING = SIGMOIDS | {"hardtanh", "relu", "relu6", "softsign", "tanh"}
+CLAMPS = frozenset({"clamp", "clamp_max", "clamp_min"})
+CONFINING = SQUASHING | CLAMPS | STATES
+"""What gives values of a limited range, the states of recurrent layers among it."""
 LAYERS = frozenset({
     *CONVOLUTIONS, "addmm", "baddbmm", "bilinear", "bmm", "einsum", "elu", "embedding", "gelu", "leaky_relu", "linear",
     "matmul", "__matmul__", "mm", "silu",

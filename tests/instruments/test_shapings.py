@@ -32,6 +32,14 @@ def chain(shaped: Shaped | None) -> list[str]:
     return found
 
 
+def shared(x: torch.Tensor) -> torch.Tensor:
+    return x / x.sum(-1)[:, None]
+
+
+def odds(x: torch.Tensor) -> torch.Tensor:
+    return x / (1 + x)
+
+
 @pytest.mark.parametrize(
     ("program", "operations"),
     [
@@ -58,8 +66,29 @@ def chain(shaped: Shaped | None) -> list[str]:
         (lambda x: torch.softmax(x, 1).mean(1), ["mean"]),
         (lambda x: torch.stack([torch.softmax(x, 1), torch.softmax(x, 0)]), ["softmax"]),
         (lambda x: torch.cat([torch.softmax(x, 1), torch.sigmoid(x)]), []),
+        (lambda x: x.exp() / x.exp().sum(1, keepdim=True), ["div"]),
+        (lambda x: shared(x.exp()), ["softmax"]),
+        (lambda x: shared(torch.sigmoid(x).exp()), ["softmax", "sigmoid"]),
+        (lambda x: shared(torch.sigmoid(x)), ["div"]),
+        (lambda x: 1 / (1 + torch.exp(-x)), ["sigmoid"]),
+        (lambda x: (1 + torch.exp(-torch.sigmoid(x))).reciprocal(), ["sigmoid", "sigmoid"]),
+        (lambda x: (torch.exp(x) + 1) ** -1, ["sigmoid"]),
+        (lambda x: odds(x.exp()), ["sigmoid"]),
+        (lambda x: 1 / (2 + torch.exp(-x)), ["div"]),
+        (lambda x: 2 / (1 + torch.exp(-x)), ["div"]),
+        (lambda x: nn.GRUCell(3, 2)(x, torch.zeros(4, 2)), ["gru_cell"]),
+        (lambda x: nn.GRUCell(3, 2)(x, nn.GRUCell(3, 2)(x)), ["gru_cell"]),
+        (lambda x: nn.GRUCell(3, 3)(x, torch.full((4, 3), 2.0)), []),
+        (lambda x: nn.GRUCell(3, 3)(x, x), []),
+        (lambda x: nn.GRU(3, 2)(x)[0][1:], ["gru"]),
+        (lambda x: nn.LSTM(3, 2)(x)[0], ["lstm"]),
+        (lambda x: nn.LSTM(3, 2)(x)[1][0], ["lstm"]),
+        (lambda x: nn.LSTM(3, 2)(x)[1][1], []),
+        (lambda x: nn.LSTM(3, 2, proj_size=1)(x)[0], []),
+        (lambda x: nn.RNN(3, 2, nonlinearity="relu")(x)[0], []),
     ],
 )
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
 def test_the_operation_behind_what_moves_values(
     program: Callable[[torch.Tensor], torch.Tensor], operations: list[str]
 ) -> None:
@@ -82,6 +111,34 @@ def test_the_dimension_of_a_softmax(program: Callable[[torch.Tensor], torch.Tens
     shaped = shaping_of(program)
     assert shaped is not None
     assert shaped.dim == dim
+
+
+@pytest.mark.parametrize(
+    ("program", "low", "high"),
+    [
+        (lambda x: x.clamp(min=0), 0.0, None),
+        (lambda x: x.clip(None, 5), None, 5.0),
+        (lambda x: x.clamp(-1, 2), -1.0, 2.0),
+        (lambda x: x.clamp_min(-3), -3.0, None),
+        (lambda x: torch.clamp_max(x, max=4), None, 4.0),
+        (lambda x: x.clamp_min(torch.zeros(3)), None, None),
+        (lambda x: -torch.relu(x), None, 0.0),
+    ],
+)
+def test_bounds_of_a_clamp(
+    program: Callable[[torch.Tensor], torch.Tensor], low: float | None, high: float | None
+) -> None:
+    shaped = shaping_of(program)
+    assert shaped is not None
+    assert (shaped.event().low, shaped.event().high) == (low, high)
+
+
+def test_a_share_of_others_is_no_softmax() -> None:
+    def crossed(x: torch.Tensor) -> torch.Tensor:
+        each = (x[:3] * 0.1).exp()
+        return each / each.sum(1)
+
+    assert chain(shaping_of(crossed)) == ["div"]
 
 
 def test_bounds_of_a_hard_tanh_are_its_own() -> None:

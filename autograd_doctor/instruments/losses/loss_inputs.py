@@ -25,7 +25,7 @@ from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import COMPARING, DIFFERENCES, LOOK_UPS, MOVES, PICKS, PRODUCTS
+from autograd_doctor.operations import COMPARING, DIFFERENCES, LOOK_UPS, MOVES, PICKS, PRODUCTS, SIGMOIDS, SOFTMAXES
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.loss_arguments import is_in_order, operands_of, picked_classes, picks_rows, usual_class_dim
 from autograd_doctor.reading.numbers import ValueTable
@@ -148,7 +148,9 @@ class LossInputs(Instrument):
         shaped = self._shapings.of(given)
         if shaped is None or wanted.requires_grad or not wanted.is_floating_point():
             return
-        tells = shaped.operation in _LOGARITHMS if operation.name in PRODUCTS else shaped.is_bounded
+        is_product = operation.name in PRODUCTS
+        is_odd = shaped.operation in _LOGARITHMS or _is_squashed_twice(shaped)
+        tells = is_odd if is_product else shaped.is_bounded
         if tells and self._may_look(operation, given):
             self._followed.put(result, self._look(operation, given, wanted, is_whole=True))
 
@@ -269,6 +271,12 @@ class LossInputs(Instrument):
             )
 
         self._late_values.ask(self, [], tell, in_place=True)
+
+
+def _is_squashed_twice(shaped: Shaped) -> bool:
+    return (
+        shaped.operation in SIGMOIDS and shaped.behind is not None and shaped.behind.operation in SIGMOIDS | SOFTMAXES
+    )
 
 
 def _with_values(operand: LossOperand, values: Values) -> LossOperand:

@@ -12,10 +12,11 @@ import torch
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
-from autograd_doctor.operations import JOINS, MOVES
+from autograd_doctor.operations import JOINS, MOVES, STATES
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.shaping import Shaped, shaped
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -47,6 +48,8 @@ class Shapings(Instrument):
         name, result = operation.name, operation.result
         if name == "__setitem__":
             self._written(operation)
+        elif name in STATES:
+            self._states(operation)
         elif isinstance(result, torch.Tensor):
             if result.requires_grad:
                 self._made(operation, result)
@@ -72,6 +75,28 @@ class Shapings(Instrument):
                 before.is_normalised_elsewhere = True
             second = self._shaped.get(values[1]) if len(values) > 1 else None
             self._put(output, shaped(name, args, operation.kwargs, operation.place, output, before, second))
+
+    def _states(self, operation: Operation) -> None:
+        """Of a recurrent layer, unless it begins with a state from further out; those of an LSTM beside its cells, and
+        before they are mapped to fewer."""
+        *states, last = tensors_in((operation.result,))
+        is_gated = operation.name.startswith("lstm")
+        if is_gated and states[0].shape[-1] != last.shape[-1]:
+            return
+        if operation.name.startswith("gru") and not self._begins_within(operation.args[1]):
+            return
+        for state in states if is_gated else (*states, last):
+            if state.requires_grad:
+                self._put(state, shaped(operation.name, (), {}, operation.place, state, None))
+
+    def _begins_within(self, state: object) -> bool:
+        """Whether what a recurrent layer goes on from is such a state, or data that are not beyond those."""
+        if not isinstance(state, torch.Tensor) or not state.is_floating_point():
+            return False
+        known = self._shaped.get(state)
+        if state.requires_grad or is_remote(state) or not readable(state):
+            return known is not None and known.operation.startswith("gru")
+        return bool((state.abs() <= 1).all())
 
     def _common(self, values: Sequence[torch.Tensor]) -> Shaped | None:
         """What gave all of these their values, if it was the same operation."""

@@ -4,44 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import LossComputed
+from autograd_doctor.events.losses import LossComputed, Shaping
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, elsewhere, faulty_losses, named
+from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, SQUARED, WEIGHTED, elsewhere, faulty_losses, named
 
 _LOSSES = ("binary_cross_entropy_with_logits", "multilabel_soft_margin_loss")
+_OTHERS = ("binary_cross_entropy", *SQUARED, *WEIGHTED)
+"""Those that a loss written by hand begins with, and those that take what a sigmoid gives."""
+
+
+_INNER = SIGMOIDS | SOFTMAXES
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for events in faulty_losses(trace, *_LOSSES, where=_is_double, blamed=lambda event: event.prediction.shaping):
         yield _finding(events)
+    for events in faulty_losses(trace, *_OTHERS, where=_is_squashed_twice, blamed=_first_sigmoid):
+        yield _finding(events)
 
 
 def _is_double(event: LossComputed) -> bool:
     shaping = event.prediction.shaping
-    return shaping is not None and shaping.operation in SIGMOIDS | SOFTMAXES
+    return shaping is not None and shaping.operation in _INNER
+
+
+def _is_squashed_twice(event: LossComputed) -> bool:
+    return _first_sigmoid(event) is not None
+
+
+def _first_sigmoid(event: LossComputed) -> Shaping | None:
+    """What made the probabilities of which a sigmoid is taken right behind, or its logarithm."""
+    shaping = event.prediction.shaping
+    if shaping is not None and shaping.operation == "log":
+        shaping = shaping.behind
+    if shaping is None or shaping.operation not in SIGMOIDS | {"logsigmoid"}:
+        return None
+    return shaping.behind if shaping.behind is not None and shaping.behind.operation in _INNER else None
 
 
 def _finding(events: list[LossComputed]) -> Finding:
     first = events[0]
-    shaping = first.prediction.shaping
+    facts, in_loss = first.prediction.facts, _is_double(first) and first.operation in _LOSSES
+    shaping = first.prediction.shaping if in_loss else _first_sigmoid(first)
     assert shaping is not None
-    facts = first.prediction.facts
-    seen = f"{facts.low:.2g} to {facts.high:.2g}" if facts.low is not None else "between 0 and 1"
+    is_known = in_loss and facts.low is not None
+    seen = f"{facts.low:.2g} to {facts.high:.2g}" if is_known else "values between 0 and 1"
+    goes = "the sigmoid of that is taken once more on the way into the loss"
+    if in_loss:
+        goes = f"goes into `{first.operation}`, which takes the sigmoid of it"
     place = shaping.location or first.location
     return RULE.finding(
-        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}` and goes into "
-        f"`{first.operation}`, which takes the sigmoid of it: {seen} become probabilities from 0.5 to 0.73",
+        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}` and {goes}"
+        f": {seen} become probabilities from 0.5 to 0.73",
         subject=facts.name,
         location=place,
-        help="give the loss the scores as the last layer makes them, or use `binary_cross_entropy` (`nn.BCELoss`)",
+        help="give the loss the scores as the last layer makes them"
+        + (", or use `binary_cross_entropy` (`nn.BCELoss`)" if in_loss else "; take the sigmoid once"),
         evidence={
             **({"low": facts.low, "high": facts.high} if facts.low is not None and facts.high is not None else {}),
             "losses": len(events),
         },
-        related=elsewhere("this loss takes a sigmoid itself", first.location, place),
+        related=elsewhere(
+            "this loss takes a sigmoid itself" if in_loss else "it goes into the loss here", first.location, place
+        ),
         step_first=first.step + 1,
         step_count=len(events),
     )

@@ -21,7 +21,7 @@ from autograd_doctor.views.losses import (
     named,
 )
 
-_BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+_BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "multilabel_soft_margin_loss")
 _SHAPED = REARRANGEMENTS | {"clamp", "sigmoid", "softmax"}
 
 

@@ -8,13 +8,13 @@ from statistics import fmean
 from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
+from autograd_doctor.operations import STATES
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
-    SIGMOIDS,
+    CONFINING,
     SOFTMAXES,
     SQUARED,
-    SQUASHING,
     elsewhere,
     faulty_losses,
     named,
@@ -58,7 +58,7 @@ def _is_excluded(event: LossComputed, share: float, beyond: float) -> bool:
     low, high = target.facts.low, target.facts.high
     if shaping is None or low is None or high is None or event.target_of_parameters or not event.whole:
         return False
-    if shaping.operation not in SQUASHING | SIGMOIDS | SOFTMAXES or target.outside < share:
+    if shaping.operation not in CONFINING | SOFTMAXES or target.outside < share:
         return False
     floor, ceiling = shaping.low, shaping.high
     width = ceiling - floor if floor is not None and ceiling is not None else high - low
@@ -93,7 +93,9 @@ def _finding(events: list[LossComputed], *, noise: bool) -> Finding:
         notes=("about as many lie as near on the other side: if it is noise about the limit, it is right",)
         if noise
         else (),
-        help="leave out the last activation, or scale the targets to the range that it gives",
+        help="put a linear layer behind it, or scale the targets to the range that it gives"
+        if shaping.operation in STATES
+        else "leave out the last activation, or scale the targets to the range that it gives",
         evidence={
             "activation": shaping.operation,
             "target_low": target.facts.low or 0.0,

@@ -9,7 +9,7 @@ from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import SIGMOIDS, SQUASHING, WEIGHTED, classes, elsewhere, faulty_losses, named
+from autograd_doctor.views.losses import CLAMPS, CONFINING, SIGMOIDS, WEIGHTED, classes, elsewhere, faulty_losses, named
 
 _BINARY = "binary_cross_entropy_with_logits"
 _ROOM = 4.0
@@ -26,19 +26,21 @@ def _squashed(event: LossComputed) -> Shaping | None:
     """The activation that made the scores of which a loss, or the log-softmax before it, takes the softmax."""
     shaping = event.prediction.shaping
     if event.operation == _BINARY:
-        is_squashing = shaping is not None and shaping.operation in SQUASHING - SIGMOIDS and _is_narrow(shaping)
+        is_squashing = shaping is not None and shaping.operation in CONFINING - SIGMOIDS and _is_narrow(shaping)
         return shaping if is_squashing else None
     if shaping is not None and shaping.operation == "log_softmax":
         shaping = shaping.behind
     elif event.operation != "cross_entropy":
         return None
-    is_squashing = shaping is not None and shaping.operation in SQUASHING and _is_narrow(shaping)
+    is_squashing = shaping is not None and shaping.operation in CONFINING and _is_narrow(shaping)
     return shaping if is_squashing and classes(event) > 1 else None
 
 
 def _is_narrow(shaping: Shaping) -> bool:
-    """Whether it leaves little room; scores that are cut off far out are so on purpose."""
-    return shaping.low is None or shaping.low >= 0 or shaping.high is None or shaping.high - shaping.low <= _ROOM
+    """Whether it leaves little room; scores that are cut off far out are so on purpose, and cosines to be sure."""
+    if shaping.low is None or shaping.low >= 0:
+        return shaping.low is not None
+    return shaping.high is not None and shaping.high - shaping.low <= _ROOM and shaping.operation not in CLAMPS
 
 
 def _finding(events: list[LossComputed]) -> Finding:
@@ -61,10 +63,10 @@ def _finding(events: list[LossComputed]) -> Finding:
 
 def _meaning(event: LossComputed, shaping: Shaping) -> str:
     low = shaping.low if shaping.low is not None else 0.0
-    if event.operation == _BINARY and shaping.high is None:
-        return "none is below 0, so that no probability is below 0.5"
-    if shaping.high is None:
-        return "none is below 0, and a class whose score is 0 gets no gradient there"
+    if event.operation == _BINARY and low >= 0:
+        return f"none is below {low:g}, so that no probability is below 0.5"
+    if shaping.high is None or shaping.high - low > _ROOM:
+        return f"none is below {low:g}, and a class whose score is {low:g} gets no gradient there"
     return f"none is beyond {low:g} to {shaping.high:g}, so that no prediction can be sure"
 
 

@@ -208,7 +208,9 @@ class PositivesCompared(Event, frozen=True):
 
     taken: how its targets take the two views of n samples to lie: as "halves", one after the other, or in "turns".
     likeness: the mean share of all other rows that have a lower score with a row than the one that it is to find;
-    other_likeness: than the one that would be its other view if they lay the other way. By chance, it is one half.
+    other_likeness: than the one that would be its other view if they lay the other way; neighbour_likeness: than the
+    row beside that. By chance, it is one half. split_at: where two views were split that are to find each other row by
+    row; None where all rows are to find one another.
     """
 
     location: Location | None
@@ -216,6 +218,8 @@ class PositivesCompared(Event, frozen=True):
     taken: Literal["halves", "turns"]
     likeness: float
     other_likeness: float
+    neighbour_likeness: float = 0.5
+    split_at: Location | None = None
 
 
 class PositiveRepeated(Event, frozen=True):

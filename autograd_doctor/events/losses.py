@@ -511,7 +511,8 @@ class TargetsAhead(Event, frozen=True):
 
     module: the root. location: of the loss; called_at: of the root. dim: along which time runs. backward: the next one.
     read_at: the line of a data set's code that the targets came from. mask: of targets that are the very tokens, the
-    token at places of which the targets do not count, if it stands at most of these, and at no other.
+    token at places of which the targets do not count, if it stands at most of these, and at no other; made_at: where
+    these tokens were made.
     """
 
     module: int
@@ -522,6 +523,7 @@ class TargetsAhead(Event, frozen=True):
     backward: int
     read_at: Location | None = None
     mask: int | None = None
+    made_at: Location | None = None
 
 
 class PartialSlopeNorm(Event, frozen=True):

@@ -89,9 +89,10 @@ def test_weights_that_are_right_or_say_nothing(counts: list[int], weights: list[
 # -------------------------------------------------------------------------------------------------------------- AD627
 
 
-def compared(*likeness: float, other: list[float], rows: int = 64) -> list[Finding]:
+def compared(*likeness: float, other: list[float], rows: int = 64, **more: Any) -> list[Finding]:
+    facts = {"location": at(9), "rows": rows, "taken": "halves"} | more
     events = [
-        PositivesCompared(step=step, location=at(9), rows=rows, taken="halves", likeness=own, other_likeness=another)
+        PositivesCompared(step=step, likeness=own, other_likeness=another, **facts)
         for step, (own, another) in enumerate(zip(likeness, other, strict=True))
     ]
     return examined(positives_of_others.RULE, events)
@@ -104,6 +105,9 @@ def test_positives_that_are_like_each_other_by_chance_only() -> None:
     assert compared(0.6, 0.61, 0.64, 0.6, other=[0.8, 0.82, 0.79, 0.81]) == []
     assert compared(0.5, 0.51, 0.48, 0.5, other=[0.54, 0.54, 0.54, 0.54], rows=2000) == []
     assert compared(0.5, 0.51, 0.48, 0.5, other=[0.3, 0.9, 0.5, 0.9]) == []
+    assert compared(0.5, 0.51, 0.48, 0.5, other=[0.8, 0.82, 0.79, 0.81], neighbour_likeness=0.8) == []
+    (finding,) = compared(0.5, 0.51, 0.48, 0.5, other=[0.8, 0.82, 0.79, 0.81], split_at=at(5))
+    assert [finding.location, *(each.location for each in finding.related)] == [at(5), at(9)]
 
 
 def test_positives_among_their_own_negatives() -> None:

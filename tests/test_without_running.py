@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 import torch
 from torch import nn
 
 from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.module_copies import copies_of
 from autograd_doctor.reading.module_names import held_name, path_name, root_name
 from autograd_doctor.reading.python_values import _address, _floats
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.trials import fresh
 from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
 
 
@@ -134,3 +137,32 @@ def test_arrays_by_address_and_numbers_as_float32() -> None:
     assert _floats(number) == _floats([torch.tensor(number).item()]) != []
     assert _floats([0.5, 3.0, float("inf"), Touchy()]) == []
     assert _floats([1e300 / 7, 2.0**200]) == []
+
+
+class Batch(NamedTuple):
+    tokens: torch.Tensor
+    name: str = "left"
+
+
+@dataclass(frozen=True)
+class Sample:
+    batch: Batch
+    weight: float
+
+    __init__ = _runs
+
+
+def test_records_are_made_again_without_their_classes() -> None:
+    sample: Any = object.__new__(Sample)
+    attributes(sample).update(batch=Batch(torch.ones(2)), weight=0.5)
+    made: Any = fresh(sample)
+    copied: Any = copies_of([sample], records=True)[0]
+    for each in (made, copied):
+        assert type(each) is Sample
+        assert type(each.batch) is Batch
+        assert (each.weight, each.batch.name) == (0.5, "left")
+        assert torch.equal(each.batch.tokens, sample.batch.tokens)
+        assert each.batch.tokens is not sample.batch.tokens
+    attributes(sample)["weight"] = Touchy()
+    assert copies_of([sample], records=True) is None
+    assert copies_of([Touchy(tokens=torch.ones(2))], records=True) is None

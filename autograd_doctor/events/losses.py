@@ -208,7 +208,9 @@ class PositivesCompared(Event, frozen=True):
 
     taken: how its targets take the two views of n samples to lie: as "halves", one after the other, or in "turns".
     likeness: the mean share of all other rows that have a lower score with a row than the one that it is to find;
-    other_likeness: than the one that would be its other view if they lay the other way. By chance, it is one half.
+    other_likeness: than the one that would be its other view if they lay the other way; neighbour_likeness: than the
+    row beside that. By chance, it is one half. split_at: where two views were split that are to find each other row by
+    row; None where all rows are to find one another.
     """
 
     location: Location | None
@@ -216,6 +218,8 @@ class PositivesCompared(Event, frozen=True):
     taken: Literal["halves", "turns"]
     likeness: float
     other_likeness: float
+    neighbour_likeness: float = 0.5
+    split_at: Location | None = None
 
 
 class PositiveRepeated(Event, frozen=True):
@@ -507,7 +511,8 @@ class TargetsAhead(Event, frozen=True):
 
     module: the root. location: of the loss; called_at: of the root. dim: along which time runs. backward: the next one.
     read_at: the line of a data set's code that the targets came from. mask: of targets that are the very tokens, the
-    token at places of which the targets do not count, if it stands at most of these, and at no other.
+    token at places of which the targets do not count, if it stands at most of these, and at no other; made_at: where
+    these tokens were made.
     """
 
     module: int
@@ -518,6 +523,7 @@ class TargetsAhead(Event, frozen=True):
     backward: int
     read_at: Location | None = None
     mask: int | None = None
+    made_at: Location | None = None
 
 
 class PartialSlopeNorm(Event, frozen=True):

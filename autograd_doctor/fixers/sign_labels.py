@@ -16,7 +16,8 @@ def candidates(case: Case) -> Iterator[Candidate]:
     """Twice the label, less one."""
     here = case.here()
     call = here.at(case.finding.location, cst.Call) if here is not None else None
-    labels = here.argument(call, SIGNED[case.finding.subject], "target") if here is not None and call else None
+    at = SIGNED.get(case.finding.subject)
+    labels = here.argument(call, at, "target") if here is not None and call and at is not None else None
     if here is not None and labels is not None:
         code = f"2 * {operand(here.code(labels.value))} - 1"
         yield case.candidate(f"give the loss `{code}`", Editing(here).replace(labels.value, code))

@@ -36,7 +36,8 @@ def copied_call(module: nn.Module, args: Any, kwargs: Any, changing: torch.Tenso
     reason = obstacle(module)
     if reason:
         raise Undecided(reason)
-    call = CopiedCall(copy_of(module), copies_of(args) or (), copies_of(kwargs) or {})
+    given = (copies_of(args, records=True) or (), copies_of(kwargs, records=True) or {})
+    call = CopiedCall(copy_of(module), *given)
     found = next(iter(call.like(changing)), None)
     if found is None:
         raise Undecided("its inputs are too large, not plain tensors, or were changed")

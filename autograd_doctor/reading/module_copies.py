@@ -22,7 +22,7 @@ from autograd_doctor.reading.module_tree import buffers_in, children_of, modules
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.reading.side_effects import first_change
 from autograd_doctor.reading.subclasses import bytes_of, dispatches, is_leaf
-from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a, unwrapped
+from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a, remade, unwrapped
 
 _MOST_STATE = 64 * 2**20
 """Bytes of parameters and buffers: models that people debug on one machine, copied in a tenth of a second."""
@@ -257,19 +257,19 @@ def _enclose_copies(function: FunctionType, copied: FunctionType, registered: se
             cell.cell_contents = known.get(id(values[name]), values[name])
 
 
-def copies_of(values: Any, most_input: int | None = None) -> Any:
+def copies_of(values: Any, most_input: int | None = None, *, records: bool = False) -> Any:
     """The arguments of a call with copies of their tensors, None if something is among them that is not copied.
 
-    most_input: bytes of these tensors.
+    most_input: bytes of these tensors. records: dataclasses and named tuples are copied as well.
     """
     budget = [most_input or _MOST_INPUT]
     try:
-        return _copied(values, budget)
+        return _copied(values, budget, records=records)
     except TypeError:
         return None
 
 
-def _copied(value: Any, budget: list[int]) -> Any:
+def _copied(value: Any, budget: list[int], *, records: bool) -> Any:
     """Tensors of a class of their own that compute as others do, as images of fastai or MONAI, are copied as plain."""
     if is_a(value, torch.Tensor) and not dispatches(value) and not is_lazy(value):
         with torch._C.DisableTorchFunctionSubclass():
@@ -280,9 +280,12 @@ def _copied(value: Any, budget: list[int]) -> Any:
                 raise TypeError
             return value.detach().as_subclass(torch.Tensor).clone()
     if type(value) in (list, tuple):
-        return type(value)(_copied(each, budget) for each in value)
+        return type(value)(_copied(each, budget, records=records) for each in value)
     if type(value) is dict:
-        return {key: _copied(each, budget) for key, each in value.items()}
+        return {key: _copied(each, budget, records=records) for key, each in value.items()}
     if is_a(value, _PLAIN):
         return value
-    raise TypeError
+    record = remade(value, partial(_copied, budget=budget, records=True)) if records else None
+    if record is None:
+        raise TypeError
+    return record

@@ -17,6 +17,7 @@ from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.reading.torch_versions import seed_generators
 from autograd_doctor.reading.unnoticed import unnoticed
+from autograd_doctor.reading.without_running import remade
 
 Mode = Callable[[], contextlib.AbstractContextManager[Any]]
 """What makes blocks in which a copy is called."""
@@ -62,7 +63,10 @@ def fresh(value: Any) -> Any:
         return value.clone()
     if type(value) in (list, tuple):
         return type(value)(map(fresh, value))
-    return {key: fresh(each) for key, each in value.items()} if type(value) is dict else value
+    if type(value) is dict:
+        return {key: fresh(each) for key, each in value.items()}
+    record = remade(value, fresh)
+    return value if record is None else record
 
 
 def apart(a: torch.Tensor, b: torch.Tensor) -> float:

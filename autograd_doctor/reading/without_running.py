@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from collections.abc import Callable
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import Any
+from typing import Any, cast
 
 _MRO = type.__dict__["__mro__"]
 _NAMESPACE = type.__dict__["__dict__"]
@@ -29,6 +30,20 @@ def attributes(thing: object) -> dict[str, Any]:
             found = descriptor.__get__(thing) if type(descriptor) in _KEEPING else {}
             return found if type(found) is dict else {}
     return {}
+
+
+def remade(record: object, change: Callable[[Any], Any]) -> Any:
+    """A named tuple, or a dataclass whose fields are attributes, with each of its values changed; None for others."""
+    kind: Any = type(record)
+    if issubclass(kind, tuple) and "_fields" in _NAMESPACE.__get__(kind):
+        return tuple.__new__(kind, map(change, tuple.__iter__(cast("tuple[Any, ...]", record))))
+    held = attributes(record)
+    fields = attribute(kind, "__dataclass_fields__", {})
+    if not fields or not set(fields) <= set(held) or attribute(kind, "__new__") is not object.__new__:
+        return None
+    made = object.__new__(kind)
+    attributes(made).update({name: change(value) for name, value in held.items()})
+    return made
 
 
 def attribute(thing: object, name: str, default: Any = None) -> Any:

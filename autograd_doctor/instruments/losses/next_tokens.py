@@ -60,7 +60,8 @@ _MOST_TRIALS = 4
 
 @dataclass(eq=False, slots=True)
 class _Call:
-    """The newest call of a root in training. others: tokens among its arguments that are not the same. began: when.
+    """The newest call of a root in training. others: tokens among its arguments that are not the same; made_at: where
+    the tokens and those were made. began: when.
     ahead: those of which the targets are the tokens one position on, and along which dimension; None if there are
     several such. answer: those of the tokens that are the targets themselves; masks: all but those that were masked.
     """
@@ -70,6 +71,7 @@ class _Call:
     place: Place | None
     tokens: torch.Tensor
     others: list[torch.Tensor]
+    made_at: list[Place | None]
     args: Any
     kwargs: Any
     began: float
@@ -128,13 +130,23 @@ class NextTokens(Instrument):
         if not (call.grad_enabled and module.training) or beyond or not has_parameters(module):
             return
         given = tensors_in((call.args, call.kwargs), EVERYTHING)
-        tokens = [at_home(tensor) for tensor in given if is_tokens(tensor)]
+        found = [(at_home(tensor), self._tensors.get(tensor)) for tensor in given if is_tokens(tensor)]
+        tokens = [each for each, _ in found]
         told = self._told.get(module) or 0
         if tokens and (told < _TOLD or any(self._is_longer(module, each) for each in tokens)):
             first = tokens[0].clone()
-            others = [each for each in tokens if not torch.equal(each, first)]
+            others = [(each, made) for each, made in found if not torch.equal(each, first)]
+            places = [made.place if made is not None else None for _, made in (found[0], *others)]
             self._calls[began.module] = _Call(
-                module, began.module, began.where, first, others, call.args, call.kwargs, CLOCK.thread_time()
+                module,
+                began.module,
+                began.where,
+                first,
+                [each for each, _ in others],
+                places,
+                call.args,
+                call.kwargs,
+                CLOCK.thread_time(),
             )
 
     def _is_longer(self, module: nn.Module, tokens: torch.Tensor) -> bool:
@@ -158,7 +170,10 @@ class NextTokens(Instrument):
         for call in self._calls.values():
             inputs = (call.tokens, *call.others)
             shifts = [(tokens, shift) for tokens in inputs if (shift := _shift_of(tokens, wanted, rows, call.made_by))]
-            answer = next((tokens for tokens in inputs if is_answer(tokens, wanted)), None)
+            made_at, answer = next(
+                ((at, tokens) for at, tokens in zip(call.made_at, inputs, strict=True) if is_answer(tokens, wanted)),
+                (None, None),
+            )
             call.answer = call.answer if answer is None else answer.clone()
             if shifts:
                 call.ahead = _only_one_ahead(shifts)
@@ -166,10 +181,16 @@ class NextTokens(Instrument):
             elif answer is not None:
                 mask = mask_of(answer, wanted)
                 call.masks = mask is not None
-                self._tell(call, Shift(dim=1, ahead=0), operation, target, mask)
+                self._tell(call, Shift(dim=1, ahead=0), operation, target, mask, made_at)
 
     def _tell(
-        self, call: _Call, shift: Shift, operation: Operation, target: torch.Tensor, mask: int | None = None
+        self,
+        call: _Call,
+        shift: Shift,
+        operation: Operation,
+        target: torch.Tensor,
+        mask: int | None = None,
+        made_at: Place | None = None,
     ) -> None:
         self._told.put(call.module, (self._told.get(call.module) or 0) + 1)
         self.emit(
@@ -183,6 +204,7 @@ class NextTokens(Instrument):
                 backward=self._course.backwards,
                 read_at=locate(self._tensors.read_at(target)),
                 mask=mask,
+                made_at=locate(made_at),
             )
         )
 

@@ -9,76 +9,150 @@ import torch
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import PositivesCompared
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
-from autograd_doctor.instruments.spine.lineage import Lineage
-from autograd_doctor.operations import CLASSES
-from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import has_graph
+from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.instruments.spine.within_step import WithinStep
+from autograd_doctor.operations import CLASSES, MOVES, RESHAPES, SCALING, VIEWS
+from autograd_doctor.reading.live_values import tensor_of
+from autograd_doctor.reading.provenance import address, has_graph
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import Op, Value, source_of
 
 Layout = Literal["halves", "turns"]
+_TURNED = frozenset({"T", "mT", "t", "transpose"})
+_EACH_WITH_EACH = frozenset({"einsum", "linear", "matmul", "mm"})
+_BY_ROW = SCALING | MOVES - {"__getitem__", "chunk", "narrow", "select", "split", "unbind"} | {"normalize"}
+"""They leave each row what it was, but for its length."""
 _LEAST_ROWS, _MOST_ROWS = 8, 2048
 _MOST_TOLD = 16
 """Of a line: what training does to the rows comes after its first steps."""
 
 
-class PositivePairs(Instrument):
+class PositivePairs(WithinStep):
     """Looks, in steps that are looked at closely, at scores of rows against rows whose targets pair these up.
 
     Two views of n samples lie in a batch as halves, one after the other, or in turns. Where the targets pair rows as if
-    it was the one, and the scores say that it is the other, the positives are those of other samples.
+    it was the one, and the scores say that it is the other, the positives are those of other samples. Likewise where a
+    batch is split into first and second views, and each is to find the one of its number.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (PositivesCompared,)
 
-    def __init__(self, site: Site, course: Course, late_values: LateValues, lineage: Lineage) -> None:
-        super().__init__(site)
-        self._course = course
+    def __init__(self, site: Site, course: Course, detail: Detail, late_values: LateValues, tape: Tape) -> None:
+        super().__init__(site, course, detail)
         self._late_values = late_values
-        self._lineage = lineage
-        self._told: dict[Place | None, int] = {}
+        self._tape = tape
+        self._told: dict[Location | None, int] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended, names=CLASSES)
+        super().connect(signals)
+        self.listen(self._tape.recorded, self._recorded, names=CLASSES)
 
-    def _operation_ended(self, operation: Operation) -> None:
-        operands = operands_of(operation.args, operation.kwargs)
-        told = self._told.get(operation.place, 0)
-        if operands is None or told >= _MOST_TOLD or self._course.running is not None:
+    def _forget(self) -> None:
+        self._compared: set[Op] = set()
+
+    def _recorded(self, op: Op) -> None:
+        operands = [tensor_of(value) for value in op.values[:2]]
+        if len(operands) < 2 or self._told.get(op.location, 0) >= _MOST_TOLD:
             return
         scores, targets = operands
+        if scores is None or targets is None or not has_graph(scores) or not (readable(scores) and readable(targets)):
+            return
         rows = scores.shape[0] if scores.dim() == 2 else 0
-        if not has_graph(scores) or not (readable(scores) and readable(targets)):
+        if not _LEAST_ROWS / 2 <= rows <= _MOST_ROWS or not _are_numbers(targets, rows):
             return
-        if not _LEAST_ROWS <= rows <= _MOST_ROWS or rows % 2 or not _are_numbers(targets, rows):
-            return
-        step, where = self._course.steps, operation.place
-        self._late_values.bring(self, [scores, targets], partial(self._look, step, where))
+        if rows % 2 == 0 and rows >= _LEAST_ROWS:
+            self._late_values.bring(self, [scores, targets], partial(self._look, self._course.steps, op.location))
+        if scores.shape[1] == rows and (product := _each_with_each(op.values[0])) not in self._compared:
+            self._split(op, product, targets)
 
-    def _look(self, step: int, where: Place | None, scores: torch.Tensor, targets: torch.Tensor) -> None:
-        rows, partners = len(scores), _partners(scores, targets)
-        own = torch.arange(rows, device="cpu")
-        layouts: dict[Layout, torch.Tensor] = {"halves": (own + rows // 2) % rows, "turns": own ^ 1}
+    def _split(self, op: Op, product: Op | None, targets: torch.Tensor) -> None:
+        """Rows of which one half is to find the other, once for both directions."""
+        parts = [source_of(value, _TURNED) for value in product.values[:2]] if product is not None else []
+        split = _split_as(parts) if len(parts) == 2 and parts[0].shape == parts[1].shape else None
+        tensors = [tensor for value in parts if (tensor := tensor_of(value)) is not None and readable(tensor)]
+        if product is not None and split is not None and len(tensors) == 2:
+            self._compared.add(product)
+            then = partial(self._look_at_parts, self._course.steps, op.location, *split)
+            self._late_values.bring(self, [*tensors, targets], then)
+
+    def _look_at_parts(
+        self,
+        step: int,
+        where: Location | None,
+        taken: Layout,
+        split_at: Location | None,
+        first: torch.Tensor,
+        second: torch.Tensor,
+        targets: torch.Tensor,
+    ) -> None:
+        if targets.equal(torch.arange(len(targets), device="cpu")):
+            parts = first.detach().float(), second.detach().float()
+            rows = torch.cat(parts) if taken == "halves" else torch.stack(parts, dim=1).flatten(0, 1)
+            self._tell(step, where, rows @ rows.t(), taken, split_at)
+
+    def _look(self, step: int, where: Location | None, scores: torch.Tensor, targets: torch.Tensor) -> None:
+        partners, layouts = _partners(scores, targets), _layouts(len(scores))
         taken = next((name for name, pairs in layouts.items() if partners is not None and partners.equal(pairs)), None)
-        if taken is None:
-            return
-        likeness = {name: _likeness(scores, pairs) for name, pairs in layouts.items()}
+        if taken is not None:
+            self._tell(step, where, scores, taken, None)
+
+    def _tell(
+        self, step: int, where: Location | None, scores: torch.Tensor, taken: Layout, split_at: Location | None
+    ) -> None:
+        layouts = _layouts(len(scores))
+        other: Layout = "turns" if taken == "halves" else "halves"
         self._told[where] = self._told.get(where, 0) + 1
         self.emit(
             PositivesCompared(
                 step=step,
-                location=locate(where),
-                rows=rows,
+                location=where,
+                rows=len(scores),
                 taken=taken,
-                likeness=likeness[taken],
-                other_likeness=likeness["turns" if taken == "halves" else "halves"],
+                likeness=_likeness(scores, layouts[taken]),
+                other_likeness=_likeness(scores, layouts[other]),
+                neighbour_likeness=_likeness(scores, _layouts(len(scores), 1)[other]),
+                split_at=split_at,
             )
         )
+
+
+def _layouts(rows: int, beside: int = 0) -> dict[Layout, torch.Tensor]:
+    """The other view of each row; or a row beside that, which is none."""
+    own = torch.arange(rows, device="cpu")
+    return {"halves": (own + rows // 2 + beside) % rows, "turns": (((own - beside) ^ 1) + beside) % rows}
+
+
+def _wide(value: Value, names: frozenset[str]) -> Value:
+    """What a value was before operations of these names; a scale is not what it was."""
+    while value.by is not None and value.by.name in names and value.by.values:
+        value = max(value.by.values, key=lambda each: each.count)
+    return value
+
+
+def _each_with_each(scores: Value) -> Op | None:
+    """The product of rows with rows that scores are, but for a scale."""
+    product = _wide(scores, SCALING | MOVES).by
+    return product if product is not None and product.name in _EACH_WITH_EACH else None
+
+
+def _split_as(parts: list[Value]) -> tuple[Layout, Location | None] | None:
+    """How the rows of two parts of one tensor lay there, and where it was taken apart; None if they are no such."""
+    taken = [_wide(value, _BY_ROW) for value in parts]
+    whole = {source_of(value.by.values[0], RESHAPES | VIEWS) for value in taken if value.by is not None}
+    tensors = [tensor for value in taken if (tensor := tensor_of(value)) is not None and tensor.dim() == 2]
+    if len(whole) != 1 or len(tensors) != 2 or taken[0] is taken[1] or taken[0].by is None:
+        return None
+    (stride, other_stride), rows = (each.stride(0) * each.element_size() for each in tensors), len(tensors[0])
+    apart = abs(address(tensors[0]) - address(tensors[1])) if all(map(address, tensors)) else 0
+    if stride == other_stride and apart in (rows * stride, stride / 2):
+        return "halves" if apart == rows * stride else "turns", taken[0].by.location
+    return None
 
 
 def _are_numbers(targets: torch.Tensor, rows: int) -> bool:

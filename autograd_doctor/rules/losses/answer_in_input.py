@@ -8,7 +8,7 @@ from autograd_doctor.events.losses import LookAheadJudged, SeriesReadBackwards, 
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.events.tapes import TapeSealed
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.operations import DROPOUTS
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.tape import Op
@@ -76,7 +76,11 @@ def _copied(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding
         subject=name,
         location=event.called_at,
         help="shift them against each other: the input without its last token, the targets without the first",
-        related=(Related("the loss takes them for targets", loss.location),) if loss.location is not None else (),
+        related=beside(
+            event.called_at,
+            ("the loss takes them for targets", loss.location),
+            ("they are made here", loss.made_at if loss.made_at != loss.location else None),
+        ),
         step_first=event.step + 1,
     )
 

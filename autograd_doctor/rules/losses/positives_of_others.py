@@ -17,6 +17,7 @@ _LIE = {
     "halves": "all first views and then all second ones, so that row i belongs to row i + n",
     "turns": "in turns, so that rows 2i and 2i + 1 belong together",
 }
+_SPLIT = {"halves": "z.chunk(2)", "turns": "z[0::2], z[1::2]"}
 _INDEX = {"halves": "(torch.arange(2 * n) + n) % (2 * n)", "turns": "torch.arange(2 * n) ^ 1"}
 
 
@@ -27,12 +28,17 @@ _NEWEST = 3
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lines: dict[tuple[Location | None, str], list[PositivesCompared]] = defaultdict(list)
     for event in trace.of(PositivesCompared):
-        lines[event.location, event.taken].append(event)
+        lines[event.split_at or event.location, event.taken].append(event)
     for events in lines.values():
         rows = sum(event.rows for event in events)
         own, own_error = _mean([event.likeness for event in events], rows)
         other, error = _mean([event.other_likeness for event in events], rows)
-        is_alike = other - 0.5 > max(tunables["more"], tunables["sure"] * error)
+        if events[0].split_at is not None:
+            # One encoder may learn to bring together what is of two kinds, of which neighbours are alike from the start
+            # and say the same twice: how far steps are apart then tells that it learns, and is no error.
+            own_error = _least_error(rows / 2)
+        beside = max(0.5, mean(event.neighbour_likeness for event in events))
+        is_alike = other - beside > max(tunables["more"], tunables["sure"] * error)
         newest = mean(event.likeness for event in events[-_NEWEST:])
         is_chance = max(own - 0.5, newest - 0.5 - tunables["more"]) < tunables["none"] * own_error
         if len(events) >= tunables["steps"] and is_alike and is_chance:
@@ -68,33 +74,43 @@ def _among_negatives(looks: list[PositiveRepeated], others: float) -> Finding:
 
 
 def _mean(shares: list[float], rows: int) -> tuple[float, float]:
-    """The mean and its standard error: as the steps tell, and no less than that of numbers between 0 and 1.
-
-    Each pair was counted from both of its ends, which are much the same.
-    """
+    """The mean and its standard error: as the steps tell, and no less than that of numbers between 0 and 1."""
     varied = stdev(shares) / math.sqrt(len(shares)) if len(shares) > 1 else 1.0
-    return mean(shares), max(varied, 1 / math.sqrt(12 * rows / 2))
+    return mean(shares), max(varied, _least_error(rows))
+
+
+def _least_error(rows: float) -> float:
+    """Each pair was counted from both of its ends, which are much the same."""
+    return 1 / math.sqrt(12 * rows / 2)
 
 
 def _finding(events: list[PositivesCompared], own: float, other_likeness: float) -> Finding:
     event = events[0]
     other = "turns" if event.taken == "halves" else "halves"
+    together = "cat" if event.taken == "halves" else "stack"
+    pairing = f"{event.rows} rows are split" if event.split_at else f"the targets pair the {event.rows} rows"
     return RULE.finding(
-        f"the targets pair the {event.rows} rows as if two views of {event.rows // 2} samples lay as "
+        f"{pairing} as if two views of {event.rows // 2} samples lay as "
         f"{_LIE[event.taken]}; but rows paired like this are no more alike than any two (the score is above "
         f"{own:.0%} of those with other rows), and those are that would belong together if the views lay as "
         f"{_LIE[other]} (above {other_likeness:.0%})",
-        subject="targets",
-        location=event.location,
-        help=f"number the positives as the views lie: `{_INDEX[other]}` for n samples, or put the views together the "
-        f"other way (`torch.{'cat' if event.taken == 'halves' else 'stack'}`)",
+        subject="views" if event.split_at else "targets",
+        location=event.split_at or event.location,
+        severity="warning" if event.split_at else None,
+        confidence="medium" if event.split_at else "high",
+        help=f"split them as the views lie: `{_SPLIT[other]}`, or put the views together the other way "
+        f"(`torch.{together}`)"
+        if event.split_at
+        else f"number the positives as the views lie: `{_INDEX[other]}` for n samples, or put the views together the "
+        f"other way (`torch.{together}`)",
         evidence={
             "rows": event.rows,
             "likeness_of_positives": round(own, 3),
             "likeness_of_others": round(other_likeness, 3),
         },
+        related=related(("the loss pairs them row by row", event.location if event.split_at else None)),
         step_first=event.step + 1,
-        step_count=len(events),
+        step_count=len({event.step for event in events}),
     )
 
 
@@ -207,6 +223,8 @@ RULE = Rule(
     title="the positives of a contrastive loss are views of other samples, or negatives as well",
     observes="The scores of all rows of a batch against one another, and which row the targets tell each to find: one "
     "that is like it only by chance, while that one is alike which would be the other view if they lay the other way. "
+    "The same of rows that are split into first and second views, of which each is to find the one of its number: a "
+    "`warning`. "
     "And whether, in nearly every row of what a loss takes for scores, that of the positive stands a second time, "
     "while other scores do not.",
     why="Views of different samples are drawn together and those of one sample are pushed apart: what is learned is "
@@ -214,11 +232,11 @@ RULE = Rule(
     "cross entropy cannot fall below log 2.",
     fix="Put the views together and number the positives in the same way. Mask or leave out the positive where its "
     "negatives are chosen, and put keys into a queue after the loss.",
-    fine="Positives that are more alike than others, augmentations so strong that nothing is alike yet, and targets "
-    "that are no pairs. Negatives that hit the positive now and then, or no more often than one another; scores that "
-    "are all equal, rounded, clamped or masked; classes that are equal for every row; samples that stand twice in a "
-    "batch; targets with several positives; rankings by the difference of a positive and a negative, where one that is "
-    "its own negative has no gradient.",
+    fine="Positives that are more alike than others, neighbours in a batch that are all alike, augmentations so strong "
+    "that nothing is alike yet, and targets that are no pairs. Negatives that hit the positive now and then, or no "
+    "more often than one another; scores that are all equal, rounded, clamped or masked; classes that are equal for "
+    "every row; samples that stand twice in a batch; targets with several positives; rankings by the difference of a "
+    "positive and a negative, where one that is its own negative has no gradient.",
     needs=(PositivesCompared, PositiveRepeated),
     examine=examine,
     bad=(bad, bad_without_the_diagonal, bad_queue),

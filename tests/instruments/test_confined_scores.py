@@ -66,7 +66,17 @@ def test_similarities_that_become_scores(
         lambda one, other: torch.cat([one @ other.t(), 9 * one[:, :2]], dim=1),
         lambda one, other: (one @ other.t()).exp(),
     ],
-    ids=["longer vectors", "along the samples", "longer by letters", "products of sums", "learned scale", "one for each", "sum", "joined with others", "exp"],
+    ids=[
+        "longer vectors",
+        "along the samples",
+        "longer by letters",
+        "products of sums",
+        "learned scale",
+        "one for each",
+        "sum",
+        "joined with others",
+        "exp",
+    ],
 )
 def test_scores_that_may_be_anything(make: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
     assert bounds(make) == []

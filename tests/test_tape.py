@@ -14,7 +14,7 @@ from torch.nn import functional
 from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.spine import tape as module
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.divergences import is_divergence, sign_of_divergence
+from autograd_doctor.reading.divergences import is_bare_divergence, is_divergence, sign_of_divergence
 from autograd_doctor.reading.weighted_sums import weights_in
 from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of, way_from
 from tests.tapes import data, given, made
@@ -113,6 +113,17 @@ def test_a_divergence_is_known_by_what_it_adds_up() -> None:
     assert not is_divergence(made("sub", made("pow", mean, 2), made("exp", other)))
     assert not is_divergence(made("sub", made("exp", other), other))
     assert not is_divergence(mean)
+
+
+def test_what_weighs_a_divergence_is_not_what_its_formula_divides_by() -> None:
+    mean, deviation = given(4), given(4)
+    ratio = made("pow", made("div", deviation, data(4)), 2)
+    shifted = made("pow", made("div", made("sub", data(4), mean), data(4)), 2)
+    both = made("mul", 0.5, made("sub", made("add", ratio, shifted), made("log", ratio)))
+    assert is_bare_divergence(both)
+    weighed = [made("mul", data(4, span=(1, 3)), both), made("mul", 0.1, both), made("mul", data(4, span=(3, 3)), both)]
+    assert all(map(is_divergence, weighed))
+    assert not any(map(is_bare_divergence, [*weighed, mean]))
 
 
 def test_the_sign_of_a_divergence_is_that_of_its_square() -> None:

@@ -344,11 +344,13 @@ class PredictionsLeftOut(Event, frozen=True):
 class EntropyInLoss(Event, frozen=True):
     """A loss with log-probabilities weighted by what came of a draw holds the entropy of a distribution, too.
 
-    location: where that was asked for. minimised: the loss falls when the entropy does.
+    location: where that was asked for. added_at: where it met the other terms. minimised: the loss falls when the
+    entropy does.
     """
 
     backward: int
     location: Location | None
+    added_at: Location | None
     minimised: bool
 
 

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 
+from autograd_doctor.reading.products import Subscripts, subscripts
 from autograd_doctor.tape import Op
 
 PRODUCTS = frozenset({"matmul", "bmm", "einsum"})
-
-
-class _Subscripts(NamedTuple):
-    """Letters of both operands of an `einsum`, and of its result."""
-
-    first: str
-    second: str
-    result: str
 
 
 def scored(op: Op, first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Views of queries and keys, both (..., positions, features), if the result is (..., positions, positions)."""
     if op.name != "einsum":
         return first, second.transpose(-2, -1)
-    letters = _subscripts(op)
+    letters = subscripts(op)
     if letters is None or len(letters.result) < 3:
         return None
     if letters.result[-1] in letters.first:  # keys come first
-        letters, first, second = _Subscripts(letters.second, letters.first, letters.result), second, first
+        letters, first, second = Subscripts(letters.second, letters.first, letters.result), second, first
     batch, row, column = letters.result[:-2], letters.result[-2], letters.result[-1]
     summed = {*letters.first, *letters.second} - {*letters.result}
     of_one = row in letters.second or column in letters.first
@@ -42,7 +34,7 @@ def weighted(op: Op, values: torch.Tensor, result: torch.Tensor) -> tuple[torch.
     """Views of the values and of the result, both (..., positions, features), if the weights are the first operand."""
     if op.name != "einsum":
         return values, result
-    letters = _subscripts(op)
+    letters = subscripts(op)
     if letters is None or len(letters.first) < 3:
         return None
     batch, row, column = letters.first[:-2], letters.first[-2], letters.first[-1]
@@ -53,16 +45,6 @@ def weighted(op: Op, values: torch.Tensor, result: torch.Tensor) -> tuple[torch.
         return None
     found = _laid_out(result, letters.result, [*batch, row, *features])
     return _laid_out(values, letters.second, [*batch, column, *features]), found
-
-
-def _subscripts(op: Op) -> _Subscripts | None:
-    """Those that name each axis, once in each operand, and the result."""
-    equation = str(op.options.get("equation", "")).replace(" ", "")
-    given, arrow, result = equation.partition("->")
-    first, comma, second = given.partition(",")
-    terms = first, second, result
-    named = all(term.isalpha() and len({*term}) == len(term) for term in terms)
-    return _Subscripts(*terms) if arrow and comma and named else None
 
 
 def _laid_out(tensor: torch.Tensor, letters: str, wanted: Sequence[str]) -> torch.Tensor:

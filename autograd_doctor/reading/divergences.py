@@ -14,6 +14,8 @@ _CURVES = {"exp": "exp", "expm1": "exp", "log": "log"}
 _SCALES = SCALING | {"neg"}
 _LINEAR = _SCALES | {"add", "sub"}
 _MOST_PARTS = 64
+PLAIN = (0.5, 1.0, 2.0)
+"""Factors that formulas have, as one half in a divergence of normal distributions; others are weights of a term."""
 
 
 def is_divergence(value: Value) -> bool:
@@ -23,6 +25,18 @@ def is_divergence(value: Value) -> bool:
 
 def sign_of_divergence(value: Value) -> int:
     """1 where each of its numbers is such a divergence, -1 for the negative of one, 0 for anything else."""
+    return _read(value)[0]
+
+
+def is_bare_divergence(value: Value) -> bool:
+    """Whether each of its numbers is one that nothing weighs: what the formula itself divides by is a part of it."""
+    sign, factors = _read(value)
+    return sign != 0 and factors <= {*PLAIN}
+
+
+def _read(value: Value) -> tuple[int, set[float | None]]:
+    """The sign of a divergence, 0 for anything else, and the sizes of factors between it and its parts."""
+    factors = set[float | None]()
     parts: dict[str, set[Value]] = {"itself": set(), "exp": set(), "log": set(), "square": set()}
     squares: set[int] = set()
     pending, seen = [(value, 1)], 0
@@ -33,6 +47,7 @@ def sign_of_divergence(value: Value) -> int:
         inner = summands(op) if op is not None and op.name in _LINEAR else None
         if inner is not None and all(each.sign for each in inner):
             pending += [(each.value, sign * each.sign) for each in inner]
+            factors |= {None if each.factor is None else abs(each.factor) for each in inner}
         else:
             parts["itself"].add(_unscaled(part))
             if op is not None and curve is not None:
@@ -41,8 +56,8 @@ def sign_of_divergence(value: Value) -> int:
     by_logarithm = parts["exp"] & parts["itself"]
     by_variance = parts["log"] & (parts["square"] | parts["itself"])
     if not (by_logarithm | by_variance) or not parts["square"]:
-        return 0
-    return squares.pop() if len(squares) == 1 else 1
+        return 0, factors
+    return squares.pop() if len(squares) == 1 else 1, factors
 
 
 def _curve(op: Op) -> str | None:

@@ -1,15 +1,49 @@
-"""Which dimensions of its factors a product of matrices goes through side by side, as it does through a batch."""
+"""Which dimensions of its factors a product of matrices sums up, and which it goes through side by side, as it does
+through a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.tape import Op
 
 PRODUCTS_OF_MATRICES = frozenset({"__matmul__", "bmm", "einsum", "matmul"})
+_BY_ROWS = frozenset({"inner", "linear"})
+"""Products of the rows of both factors; in others the rows of the first meet the columns of the second."""
+
+
+class Subscripts(NamedTuple):
+    """Letters of both operands of an `einsum`, and of its result."""
+
+    first: str
+    second: str
+    result: str
+
+
+def subscripts(op: Op) -> Subscripts | None:
+    """Those that name each axis, once in each operand, and the result."""
+    equation = str(op.options.get("equation", "")).replace(" ", "")
+    given, arrow, result = equation.partition("->")
+    first, comma, second = given.partition(",")
+    terms = first, second, result
+    named = all(term.isalpha() and len({*term}) == len(term) for term in terms)
+    return Subscripts(*terms) if arrow and comma and named else None
+
+
+def summed_up(op: Op) -> tuple[int, int] | None:
+    """The one dimension of each of two factors that a product sums up, counted from the end; None if there are more."""
+    if op.name != "einsum":
+        return -1, -1 if op.name in _BY_ROWS else -2
+    letters = subscripts(op)
+    summed = {*letters.first, *letters.second} - {*letters.result} if letters is not None else set[str]()
+    if letters is None or len(summed) != 1 or not summed <= {*letters.first} & {*letters.second}:
+        return None
+    (letter,) = summed
+    return letters.first.index(letter) - len(letters.first), letters.second.index(letter) - len(letters.second)
 
 
 def side_by_side(name: str, args: Sequence[Any]) -> list[tuple[torch.Tensor, list[int]]]:

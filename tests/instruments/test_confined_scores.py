@@ -34,6 +34,10 @@ def bounds(make: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> list[t
     [
         (lambda one, other: one @ other.t(), 1.0, False),
         (lambda one, other: linear(one, other), 1.0, False),
+        (lambda one, other: torch.inner(one, other), 1.0, False),
+        (lambda one, other: torch.einsum("nd,kd->nk", one, other), 1.0, False),
+        (lambda one, other: torch.einsum("dn,kd->nk", one.t(), other), 1.0, False),
+        (lambda one, other: torch.bmm(one[None], other.t()[None])[0], 1.0, False),
         (lambda one, other: cosine_similarity(one.unsqueeze(1), other.unsqueeze(0), dim=-1), 1.0, False),
         (lambda one, other: one @ other.t() * 0.07, 0.07, True),
         (lambda one, other: -0.07 * (one @ other.t()), 0.07, True),
@@ -54,13 +58,25 @@ def test_similarities_that_become_scores(
     [
         lambda one, other: one @ (2 * other).t(),
         lambda one, other: (one.t() @ other)[:4, :4],
+        lambda one, other: torch.einsum("nd,kd->nk", one, 2 * other),
+        lambda one, other: torch.einsum("nd,ke->nk", one, other),
         lambda one, other: one @ other.t() * SCALE,
         lambda one, other: one @ other.t() * torch.ones(4),
         lambda one, other: one @ other.t() + 1.0,
         lambda one, other: torch.cat([one @ other.t(), 9 * one[:, :2]], dim=1),
         lambda one, other: (one @ other.t()).exp(),
     ],
-    ids=["longer vectors", "along the samples", "learned scale", "one for each", "sum", "joined with others", "exp"],
+    ids=[
+        "longer vectors",
+        "along the samples",
+        "longer by letters",
+        "products of sums",
+        "learned scale",
+        "one for each",
+        "sum",
+        "joined with others",
+        "exp",
+    ],
 )
 def test_scores_that_may_be_anything(make: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
     assert bounds(make) == []

@@ -123,6 +123,16 @@ class Bootstraps(WithinStep):
         self._compared_with: list[_Target] = []
 
     def _step_taken(self, course: Course) -> None:
+        self._judge()
+        super()._step_taken(course)
+
+    def _focused(self, detail: Detail) -> None:
+        """Detail turns at the end of a step before others hear of it; within one, the rest would not be seen."""
+        if self._compared_with and self._compared_with[0].step < self._course.steps:
+            self._judge()
+        super()._focused(detail)
+
+    def _judge(self) -> None:
         for target in self._compared_with:
             told = read_together([mark.told for mark in target.marks])
             marks = [(mark, ones) for mark, (ones, is_mark) in zip(target.marks, told, strict=True) if is_mark]
@@ -136,7 +146,6 @@ class Bootstraps(WithinStep):
             if found and self._told < _MOST_TOLD:
                 self._told += 1
                 self._tell(target, *found[-1])
-        super()._step_taken(course)
 
     def _tell(self, target: _Target, mark: _Mark, ones: int) -> None:
         self.emit(
@@ -247,7 +256,8 @@ class Bootstraps(WithinStep):
         target, made = next(
             ((each, made) for each in operands or () if (made := self._targets.get(each)) is not None), (None, None)
         )
-        if target is None or made is None or len(self._compared_with) == _MOST_TOLD:
+        is_known = any(each.made is made for each in self._compared_with)  # by the other of two critics
+        if target is None or made is None or is_known or len(self._compared_with) == _MOST_TOLD:
             return
         marks = [mark for mark in self._known if mark.values == target.numel()]
         if marks:

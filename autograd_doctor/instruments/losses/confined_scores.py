@@ -21,11 +21,12 @@ from autograd_doctor.instruments.spine.within_step import WithinStep
 from autograd_doctor.operations import JOINS, MOVES
 from autograd_doctor.reading.live_values import LiveOp, tensor_of
 from autograd_doctor.reading.loss_arguments import usual_class_dim
+from autograd_doctor.reading.products import summed_up
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.tape import Labels, Op, Value, labels_behind, source_of
 
-_PRODUCTS = frozenset({"linear", "matmul", "mm"})
+_PRODUCTS = frozenset({"bmm", "einsum", "inner", "linear", "matmul", "mm"})
 _SIMILARITIES = _PRODUCTS | {"cosine_similarity"}
 _KEEPS = (MOVES - {"detach"}) | JOINS | {"masked_fill"}
 """Operations that change no value, but for those that a mask rules out."""
@@ -130,7 +131,7 @@ def _are_similarities(op: Op) -> bool:
 def _normalised_across(op: Op, step: int) -> NormalisedAcross | None:
     """The same along the other dimension, and not along that."""
     factors = _factors(op)
-    if factors is None or not all(_are_units(factor, -3 - along) for factor, along in factors):
+    if factors is None or not all(along > -3 and _are_units(factor, -3 - along) for factor, along in factors):
         return None
     first, along = factors[0]
     lengths = torch.linalg.vector_norm(first.detach(), dim=along)
@@ -146,11 +147,12 @@ def _normalised_across(op: Op, step: int) -> NormalisedAcross | None:
 
 
 def _factors(op: Op) -> Sequence[tuple[torch.Tensor, int]] | None:
-    """The two factors of a product, each with the dimension that is summed up, the last or the last but one."""
+    """The two factors of a product, each with the dimension that is summed up, counted from the end."""
     first, *others = map(tensor_of, op.values)
     if first is None or len(others) != 1 or others[0] is None or min(first.dim(), others[0].dim()) < 2:
         return None
-    return (first, -1), (others[0], -1 if op.name == "linear" else -2)
+    summed = summed_up(op)
+    return ((first, summed[0]), (others[0], summed[1])) if summed is not None else None
 
 
 def _are_units(tensor: torch.Tensor, dim: int) -> bool:

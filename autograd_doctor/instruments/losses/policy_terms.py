@@ -48,11 +48,12 @@ _MOST_TOLD = 8
 
 
 class _Entropy(NamedTuple):
-    """One that a sum holds, of which distribution, and whether the sum falls when it grows."""
+    """One that a sum holds, of which distribution, whether the sum falls when it grows, and where others were added."""
 
     place: Place | None
     distribution: int
     negated: bool
+    added_at: Place | None = None
 
 
 class _Weight(NamedTuple):
@@ -91,6 +92,11 @@ class _Held(NamedTuple):
 
     def turned(self) -> _Held:
         return self._replace(entropies=frozenset(each._replace(negated=not each.negated) for each in self.entropies))
+
+    def added(self, where: Place | None) -> _Held:
+        """To other terms, unless it has been already."""
+        entropies = (each if each.added_at else each._replace(added_at=where) for each in self.entropies)
+        return self._replace(entropies=frozenset(entropies))
 
 
 _NOTHING = _Held()
@@ -189,6 +195,7 @@ class PolicyTerms(Instrument):
             held = known[0]._replace(entropies=frozenset(), weights=frozenset())
         else:
             held = _summed(name, args, known)
+            held = held.added(operation.place) if len(known) > 1 and not all(each.entropies for each in known) else held
             held = held._replace(entropies=frozenset()) if "alpha" in operation.kwargs else held
         if held != _NOTHING and len(held.entropies) + len(held.weights) <= _MOST_TERMS:
             self._held.put(result, held)
@@ -259,6 +266,7 @@ class PolicyTerms(Instrument):
                     step=self._course.steps,
                     backward=walk.backward,
                     location=locate(entropy.place),
+                    added_at=locate(entropy.added_at),
                     minimised=not entropy.negated,
                 )
             )

@@ -19,18 +19,16 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import CLASSES, LOSSES, SCALING
-from autograd_doctor.reading.divergences import is_divergence
+from autograd_doctor.reading.divergences import PLAIN, is_bare_divergence, is_divergence
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.pairs import AVERAGES, ELEMENTWISE
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.tape import Labels, Op, Value, labels_behind
+from autograd_doctor.tape import Labels, Op, Value, behind, labels_behind
 
 _REDUCTIONS = AVERAGES | {"sum"}
-_PLAIN = (0.5, 1.0, 2.0)
-"""Factors that formulas have, as one half in a divergence of normal distributions; others are weights of a term."""
 _MOST_TOLD = 4
 """Of a line: terms are put together in the same way in every step."""
 _MOST_SIZES = 200
@@ -75,7 +73,8 @@ class TermReductions(LossQuery):
     """Follows, in steps that are looked at closely, what reduces the values of a batch to where two of it meet.
 
     Not followed any further are terms that are multiplied, but for a factor of two, and sums of what is weighed value
-    by value: by data, as by the advantages of a policy, by a number, or by what is learned itself, as by shares.
+    by value: by data, as by the advantages of a policy, by a number, or by what is learned itself, as by shares. What
+    the formula of a divergence divides by weighs nothing.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReductionsMixed,)
@@ -87,6 +86,7 @@ class TermReductions(LossQuery):
         self._late_values = late_values
         self._module_calls = module_calls
         self._samples: set[int] = set()
+        self._given: set[Value] = set()
         self._sums: dict[Value, torch.Tensor] = {}
         self._told: Counter[Location | None] = Counter()
 
@@ -97,12 +97,14 @@ class TermReductions(LossQuery):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
-        self._samples = set()
+        self._samples, self._given = set(), set()
         self._sums.clear()
 
     def _root_began(self, began: RootBegan) -> None:
         if began.call.grad_enabled:
-            self._samples |= {tensor.shape[0] for tensor in began.given if tensor.dim() and tensor.shape[0] > 1}
+            rows = [tensor for tensor in began.given if tensor.dim() and tensor.shape[0] > 1]
+            self._samples |= {tensor.shape[0] for tensor in rows}
+            self._given |= {*self._tape.values(rows)}
 
     def _summed(self, op: Op) -> None:
         """Keep what came out: how large a divergence is shows when the backward begins, and nobody may hold it then."""
@@ -150,10 +152,16 @@ class TermReductions(LossQuery):
         is_sum = op.name == "sum" or (op.name in LOSSES and op.reduction == "sum")
         if isinstance(before, _Half) and is_sum == (before.how == "mean"):
             return _Term("share", op.called, op.location, before.values, before.samples, self._sums.get(op.output))
-        if not values.shape or values.shape[0] not in self._samples or (is_sum and before == "weighted"):
+        if not values.shape or values.shape[0] not in self._samples:
+            return None
+        if is_sum and ((before == "weighted" and not is_bare_divergence(values)) or not self._is_of_batch(values)):
             return None
         divergence = self._sums.get(op.output) if is_sum and is_divergence(values) else None
         return _Term("sum" if is_sum else "mean", op.called, op.location, _count(op), values.shape[0], divergence)
+
+    def _is_of_batch(self, value: Value) -> bool:
+        """Whether it came of what a model was given, and not of its weights alone: as many rows may be a matrix's."""
+        return any(each in self._given for op in behind([value], live=False) for each in op.values)
 
     def _combined(self, op: Op, known: Labels[_Label]) -> _Term | _Mixed | None:
         """Of terms that meet, the first goes on: what a third one is added to is neither the one nor the other."""
@@ -225,4 +233,4 @@ def _leaves_as_it_is(op: Op) -> bool:
 
 def _is_plain(op: Op) -> bool:
     """Whether what a term is scaled by is one half, one or two."""
-    return len(op.numbers) == 1 and abs(op.numbers[0]) in _PLAIN
+    return len(op.numbers) == 1 and abs(op.numbers[0]) in PLAIN

@@ -9,7 +9,7 @@ from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.views.losses import descends, elsewhere
 
 
@@ -37,7 +37,10 @@ def _finding(trace: Trace, events: list[EntropyInLoss]) -> Finding:
         location=first.location,
         help="subtract it: `loss = policy_loss - coefficient * entropy.mean()`",
         evidence={"steps": len(events)},
-        related=elsewhere("the loss goes backward here", where, first.location),
+        related=(
+            *beside(first.location, ("it is added to the loss here", first.added_at)),
+            *elsewhere("the loss goes backward here", where, first.location, first.added_at),
+        ),
         step_first=first.step + 1,
         step_count=len(events),
     )

@@ -9,7 +9,7 @@ from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.operations import MOVES
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.tape import Op, Tape, Value
+from autograd_doctor.tape import Op, Tape, Value, behind
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.tapes import Seen, seen_in_steps
 
@@ -51,13 +51,25 @@ def _masks(tape: Tape) -> Iterator[tuple[Location | None, _Pick]]:
         if len(op.values) != 2 or not op.values[0].learns or not _picks_for_each_entry(op):
             continue
         source, index = op.values
-        others = [use for use in source.uses if index not in use.values]
         partners = [use for use in index.uses if use.name == op.name and use.values[0] is not source]
-        if index.kind == "int" and index.span == (0, 1) and not others:
+        if index.kind == "int" and index.span == (0, 1) and not _is_used_otherwise(source, index):
             if partners and (index.by is None or _was_truth(index)):
                 yield op.location, _Pick(index, with_partner=True)
             elif _was_truth(index):
                 yield op.location, _Pick(index, with_partner=False)
+
+
+def _is_used_otherwise(source: Value, index: Value) -> bool:
+    """Whether more of it reaches the loss than what is picked: what merely chose that is no more, as where the smaller
+    ones of some losses are kept."""
+    choosing, met, pending = {*behind([index], live=False)}, set[Op](), [source]
+    while pending:
+        uses = {use for use in pending.pop().uses if index not in use.values} - met
+        if not uses <= choosing:
+            return True
+        met |= uses
+        pending += (output for use in uses for output in use.outputs)
+    return False
 
 
 def _picks_for_each_entry(op: Op) -> bool:
@@ -157,9 +169,9 @@ RULE = Rule(
     name="mask-used-as-index",
     severity="error",
     title="a mask of whole numbers is used as an index",
-    observes="What is picked by an index from values that have learned, of which nothing else reaches the loss: "
-    "whether the numbers of the index are 0 and 1, as many as there are entries to choose among, and either were truth "
-    "values before or pick from something else as well, as a mask does from predictions and targets.",
+    observes="What is picked by an index from values that have learned, of which nothing else reaches the loss, but "
+    "what the index was made of: whether its numbers are 0 and 1, as many as there are entries to choose among, and "
+    "either were truth values before or pick from something else as well, as a mask does from predictions and targets.",
     why="Truth values choose among rows; whole numbers name them. As `long`, the mask `True, False, True` picks the "
     "rows 1, 0, 1. The shape is as before, nothing fails, and all but two samples of a batch teach nothing.",
     fix="Keep a mask as `bool`: `scores[tags >= 0]`, or `scores[mask.bool()]` where it comes as whole numbers.",

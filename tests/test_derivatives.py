@@ -226,3 +226,12 @@ def test_tensors_of_moderate_size_may_stay_whole() -> None:
     assert [len(copy) for copy in whole] == [_MOST_WHOLE - 1, 1]
     assert whole_copies([torch.ones(_MOST_WHOLE), torch.ones(1)]) is None
     assert _MOST_CUT < _MOST_WHOLE
+
+
+def test_numbers_of_rows_are_those_of_the_rows_that_are_left() -> None:
+    rows, flags, ends = torch.ones(50, 40), torch.ones(60, dtype=torch.bool), torch.tensor([49, 0, 20, -1] * 15)
+    copies = small_copies((rows, flags, ends, torch.tensor([7, 0]), torch.tensor([90, 3])))
+    assert copies is not None
+    left = len(copies[0])
+    assert copies[2].tolist()[:4] == [left - 1, 0, 20 * left // 50, -1]
+    assert [each.tolist() for each in copies[3:]] == [[7 * 8 // 40, 0], [90, 3]]

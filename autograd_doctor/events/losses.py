@@ -173,10 +173,10 @@ class PairsMeant(Event, frozen=True):
 
 
 class WeightedTooLate(Event, frozen=True):
-    """A loss function had made one number of `values` values when data of as many, or one for each sample, multiplied
-    it; a backward went through the product.
+    """A loss function, or a mean, had made one number of `values` values when data of as many, or one for each sample,
+    multiplied it; a backward went through the product.
 
-    location: of the product. operation, reduced_at: the loss function.
+    location: of the product. operation, reduced_at: the loss function, or what took the mean.
     """
 
     backward: int

@@ -209,7 +209,8 @@ def _errors(slope: Slopes) -> torch.Tensor:
 def small_copies(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
     """The arguments with their tensors copied, cut to a few elements and in float64; None if they are too large.
 
-    Equal sizes stay equal and different ones different, so that what fitted together still does.
+    Equal sizes stay equal and different ones different, so that what fitted together still does. Whole numbers that may
+    count what was cut off, as the ends of edges count the rows of a table, count what is left instead.
     """
     return copies_of(arguments, _SMALLEST, {})
 
@@ -225,8 +226,25 @@ def copies_of(
         kept = {size: _spread(size, few, places[size]) for size, few in sizes.items() if size in places}
         cut = [_selected(tensor, sizes, kept) for tensor in tensors]
         if sum(tensor.numel() for tensor in cut) <= _MOST_CUT:
-            return _with_copies(arguments, cut)
+            return _with_copies(arguments, _renumbered(tensors, cut))
     return None
+
+
+def _renumbered(tensors: Sequence[torch.Tensor], cut: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Keeps the order of numbers. They count the shortest dimension that they fit in, and so fit in the others, too."""
+    pairs = list(zip(tensors, cut, strict=True))
+    floating = [(each.shape, small.shape) for each, small in pairs if _floats(each)]
+    left = {size: few for before, after in floating for size, few in zip(before, after, strict=True)}
+    return [_scaled(small, int(each.max()), left) if _counts(each) else small for each, small in pairs]
+
+
+def _counts(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in (torch.int32, torch.int64) and tensor.numel() > 0
+
+
+def _scaled(numbers: torch.Tensor, largest: int, left: Mapping[int, int]) -> torch.Tensor:
+    size = min((size for size in left if size > largest), default=0)
+    return numbers * left[size] // size if size and int(numbers.max()) >= left[size] else numbers
 
 
 def _spread(size: int, few: int, needed: Set[int]) -> torch.Tensor:

@@ -57,6 +57,39 @@ class Insists(Square):
         raise ValueError("never.")
 
 
+class Row(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        ctx.rows, ctx.shape = rows, table.shape
+        return table[rows]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        return gradient.new_zeros(ctx.shape).index_add_(0, ctx.rows, gradient), None
+
+
+class RareRow(Row):
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        counts = torch.bincount(ctx.rows, minlength=ctx.shape[0]).clamp(min=1)
+        return Row.backward(ctx, gradient)[0] / counts[:, None], None
+
+
+class LastRow(Row):
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        back = gradient.new_zeros(ctx.shape)
+        back[ctx.rows] = gradient
+        return back, None
+
+
+class FewRows(LastRow):
+    @staticmethod
+    def forward(ctx: Any, table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        assert table.dtype is torch.float32 or len(rows) < 10
+        return Row.forward(ctx, table, rows)
+
+
 class Keeps(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -233,6 +266,15 @@ def test_a_function_that_accepts_no_copy():
     assert event.reason == "it failed: AssertionError: three"
     (event,) = judged(Insists, x(3))
     assert event.reason == "it does not accept smaller inputs: ValueError: never"
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"), [(Row, "right"), (RareRow, "surrogate"), (LastRow, "wrong"), (FewRows, "not judged")]
+)
+def test_rows_are_chosen_by_their_numbers(function: type, verdict: str) -> None:
+    rows = torch.arange(200).remainder(7).square().remainder(60) + 23
+    (event,) = judged(function, torch.randn(60, 33, requires_grad=True), rows.remainder(60))
+    assert event.verdict == verdict
 
 
 def test_judging_does_not_take_for_ever(monkeypatch):

@@ -337,22 +337,30 @@ def _unless_moved(verdict: Verdict, met: _Met) -> Verdict:
 
 def _confirmed(verdict: Verdict, cls: Any, met: _Met) -> Verdict:
     """What goes wrong with cut inputs may do so because other arguments speak of the sizes that they had."""
-    if met.whole is None:
-        speaks_of_sizes = bool(met.holds) or any(is_a(arg, (int, tuple)) and type(arg) is not bool for arg in met.tried)
-        return Verdict("not judged", "its inputs are too large") if speaks_of_sizes else verdict
-    return Verdict("right") if _agrees_whole(cls, met) else verdict
+    agrees = _agrees_whole(cls, met)
+    if agrees is None and (met.holds or any(map(_speaks_of_sizes, met.tried))):
+        return Verdict("not judged", "its inputs are too large" if met.whole is None else "it cannot be called again")
+    return Verdict("right") if agrees else verdict
 
 
-def _agrees_whole(cls: Any, met: _Met) -> bool:
+def _speaks_of_sizes(argument: Any) -> bool:
+    if _is_tensor(argument):
+        return argument.dtype in (torch.int32, torch.int64)
+    return is_a(argument, (int, tuple)) and type(argument) is not bool
+
+
+def _agrees_whole(cls: Any, met: _Met) -> bool | None:
+    """None where that cannot be told."""
     if met.whole is None:
-        return False
+        return None
     with contextlib.suppress(Exception), unnoticed():
         case = _case(cls, met.whole, met)
         first = case.leaves()
-        if torch.equal(case.values(first), case.values(first)) and agrees_along(case):
-            met.tried = met.whole
-            return True
-    return False
+        if torch.equal(case.values(first), case.values(first)):
+            agrees = agrees_along(case)
+            met.tried = met.whole if agrees else met.tried
+            return agrees
+    return None
 
 
 def _is_whole(inputs: Sequence[Any], met: _Met) -> bool:

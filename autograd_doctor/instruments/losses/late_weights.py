@@ -1,7 +1,8 @@
 """Weights that meet a loss after it was reduced to one number: they scale all of it alike.
 
-The number is that of a loss function of torch, also after a change of its sign or size. Weights are data of as many
-values as it was computed from, or as there were samples, that are not all the same.
+The number is that of a loss function of torch, or the mean of values that were compared with data one by one, also
+after a change of its sign or size. Weights are data of as many values as it was computed from, or as there were
+samples, that are not all the same. Nothing is told of a mean where the loss holds its values otherwise, too.
 """
 
 from __future__ import annotations
@@ -18,15 +19,20 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import COMPARING, SCALING
+from autograd_doctor.operations import BY_ELEMENT, CLASSES, COMPARING, MOVES, PICKS, SCALING, TOTALS
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.looks import Looks
+from autograd_doctor.reading.pairs import ELEMENTWISE
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.summands import summands
 from autograd_doctor.tape import Op, Value, behind
 
 _LOSSES = COMPARING | {"soft_margin_loss"}
+_COMPARES = BY_ELEMENT | CLASSES | PICKS | {"sub"}
+_BY_SAMPLE = ELEMENTWISE | MOVES | TOTALS | {"logsumexp"}
+"""Operations that make values of samples of values of the same samples."""
 
 
 class _Product(NamedTuple):
@@ -57,15 +63,20 @@ class LateWeights(LossQuery):
     def _multiplied(self, op: Op) -> None:
         """The weights are described at once: they may be gone when the backward begins."""
         live, data = op.live, op.plain
-        loss = _loss_behind(live[0]) if len(live) == len(data) == 1 and op.output.shape else None
+        scaled = summands(op) if len(live) == len(data) == 1 and op.output.shape else None
+        loss = _loss_behind(scaled[0].value) if scaled else None
         weights = tensor_of(data[0]) if loss is not None else None
         if loss is not None and weights is not None and _are_weights(data[0], loss) and self._looks.take(op.location):
             self._products[op] = _Product(loss, self._tensors.describe(weights))
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
-        for op in behind(roots) if self._products else ():
-            found = self._products.pop(op, None)
-            if found is not None:
+        """What was compared by hand may be anything, unless its mean is a term of the loss."""
+        behind_roots = set(behind(roots)) if self._products else set()
+        terms = _terms(roots) if behind_roots else set()
+        for op in [each for each in self._products if each in behind_roots]:
+            found = self._products.pop(op)
+            mean = None if found.loss.name in _LOSSES else found.loss
+            if mean is None or (op in terms and behind_roots.isdisjoint({*mean.values[0].uses} - {mean})):
                 self._tell(op, found)
 
     def _tell(self, op: Op, found: _Product) -> None:
@@ -84,18 +95,57 @@ class LateWeights(LossQuery):
 
 
 def _loss_behind(value: Value) -> Op | None:
-    """The loss function whose one number it is, scaled by what does not learn, if it is one."""
+    """What has made one number of a loss for each sample, scaled by what does not learn, if it is one."""
+    divisors: list[object] = []
     while value.by is not None and value.by.name in SCALING | {"neg"} and not value.shape:
-        if len(value.by.live) != 1:
+        scaled = summands(value.by)
+        if not scaled:
             return None
-        value = value.by.live[0]
-    loss = value.by
-    takes_two = loss is not None and loss.name in _LOSSES and len(loss.values) > 1 and loss.values[0].shape
-    return loss if takes_two and not value.shape else None
+        divisors += value.by.numbers if value.by.name == "div" else []
+        value = scaled[0].value
+    op = value.by
+    if op is None or value.shape or not op.values or not op.values[0].shape:
+        return None
+    if op.name in _LOSSES:
+        return op if len(op.values) > 1 else None
+    is_mean = op.name == "mean" or (op.name == "sum" and not {_count(op), op.values[0].shape[0]}.isdisjoint(divisors))
+    return op if is_mean and _is_of_samples(op) else None
+
+
+def _terms(roots: Sequence[Value]) -> set[Op]:
+    """The operations of which the roots are sums with weights."""
+    pending, met = [root.by for root in roots], set[Op]()
+    while pending:
+        op = pending.pop()
+        if op is not None and op not in met:
+            met.add(op)
+            pending += [part.value.by for part in summands(op) or () if part.value.learns]
+    return met
+
+
+def _is_of_samples(mean: Op) -> bool:
+    """Whether each of its values comes of a comparison with data of its own."""
+    averaged = mean.values[0]
+    pending, met = [averaged], set[Op]()
+    while pending:
+        op = pending.pop().by
+        if op is None or op in met:
+            continue
+        met.add(op)
+        if op.name in _COMPARES and _meets_data(op, averaged.shape[0]):
+            return True
+        pending += op.live if op.name in _BY_SAMPLE else []
+    return False
+
+
+def _meets_data(op: Op, samples: int) -> bool:
+    return len(op.live) == 1 and any(each.shape[:1] == (samples,) for each in op.plain)
 
 
 def _count(loss: Op) -> int:
     """Of how many values a loss is computed: of classes there is one for each target."""
+    if len(loss.values) == 1:
+        return loss.values[0].count
     prediction, target = loss.values[:2]
     return prediction.count if target.is_floating else target.count
 

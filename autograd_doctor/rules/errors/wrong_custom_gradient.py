@@ -366,10 +366,11 @@ RULE = Rule(
     severity="error",
     title="a custom function's backward is not the derivative of its forward",
     observes="Compares the gradients of every `autograd.Function` in the program with finite differences "
-    "(`gradcheck`), in float64, on inputs from the run cut to a small size. Where these agree, all elements "
-    "of that call, and of some later ones, are tried along random directions, and a few of them around one "
-    "that is wrong. Other arguments than tensors, such as a grid or a configuration, are copied and held "
-    "fixed. It is an error if the difference looks like a mistake: a wrong sign or a factor that is the "
+    "(`gradcheck`), in float64, on inputs from the run cut to a small size; whole numbers that may be those of "
+    "rows are cut with the rows, and what is wrong then must not be right uncut. Where these agree, all "
+    "elements of that call, and of some later ones, are tried along random directions, and a few of them "
+    "around one that is wrong. Other arguments than tensors, such as a grid or a configuration, are copied and "
+    "held fixed. It is an error if the difference looks like a mistake: a wrong sign or a factor that is the "
     "same at other points too, one wrong factor for each element (a forgotten chain factor), zero where the "
     "derivative is not, swapped inputs, a transposition, or some elements wrong and others exactly right. "
     "Any other difference may be an estimator: a warning, with the cosine of the two. It also reports an "

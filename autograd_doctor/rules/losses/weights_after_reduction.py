@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import WeightedTooLate
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
+from autograd_doctor.operations import TOTALS
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
@@ -23,12 +24,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(events: list[WeightedTooLate]) -> Finding:
     event, weights = events[0], events[0].weights
+    is_by_hand = event.operation in TOTALS
+    how = "keep the values of single samples" if is_by_hand else 'compute the loss with `reduction="none"`'
     return RULE.finding(
         f"{described(weights)} multiplies what `{event.operation}` has made of {event.values:,} "
         "values: it is one number by now, so that none of them weighs more than another",
         subject=weights.name or event.operation,
         location=event.location,
-        help='compute the loss with `reduction="none"`, weigh it, and take the mean after that',
+        help=f"{how}, weigh {'them' if is_by_hand else 'it'}, and take the mean after that",
         evidence={"values": event.values, "shape_of_weights": shape(weights.shape)},
         related=elsewhere("the loss is reduced here", event.reduced_at, event.location),
         step_first=event.step + 1,
@@ -127,11 +130,14 @@ RULE = Rule(
     severity="warning",
     title="weights multiply a loss that has been reduced already",
     observes="Products of what a loss function of torch has reduced to one number with data of as many values as it "
-    "was computed from, or one for each sample, that are not all the same, when a backward runs through them.",
+    "was computed from, or one for each sample, that are not all the same, when a backward runs through them. As well "
+    "of the mean of values that were compared with data one by one, such as squared differences, or log-probabilities "
+    "of what was done, if such a product is a term of the loss, which holds these values in no other way.",
     why="Loss functions take the mean unless they are told otherwise. A mask then masks nothing, and the returns or "
     "weights of single samples count by their sum alone.",
-    fix='Pass `reduction="none"` to the loss function, and reduce after weighing.',
-    fine="Weights of other things than samples or values, and losses of one sample each.",
+    fix='Pass `reduction="none"` to the loss function, or keep the values of samples, and reduce after weighing.',
+    fine="Weights of other things than samples or values, and losses of one sample each; the log-probability of a "
+    "whole episode, which is a sum, times its rewards.",
     needs=(WeightedTooLate, BackwardRan),
     examine=examine,
     bad=(bad, bad_mask),

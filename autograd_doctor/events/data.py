@@ -855,7 +855,8 @@ class RowsAlike(Event, frozen=True):
 class TwinPasses(Event, frozen=True):
     """Two passes of a root in one step were given equal values, returned equal values, and both went into the loss of a
     backward. first_at, second_at: the lines that call it. same_tensor: they were given the very same one, and what they
-    returned is compared with each other in the loss. Told in a few steps for each pair.
+    returned is compared with each other in the loss. written_at: the line that last wrote into one tensor, which they
+    were given, or which the samples of a batch held as both. Told in a few steps for each pair.
     """
 
     backward: int
@@ -863,6 +864,7 @@ class TwinPasses(Event, frozen=True):
     first_at: Location | None
     second_at: Location | None
     same_tensor: bool = False
+    written_at: Location | None = None
 
 
 class NextStatesTheSame(Event, frozen=True):

@@ -6,8 +6,9 @@ import dis
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from types import CodeType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+Access = Literal["LOAD", "STORE"]
 _MOST_KEPT = 128
 """Code objects, of which a program runs a few, and more only where it makes them anew."""
 
@@ -35,6 +36,27 @@ def instructions_of(code: CodeType) -> tuple[dis.Instruction, ...]:
 
 
 @cache
+def counter_of(code: CodeType, loop: Loop) -> str | None:
+    """The variable that a `for` statement sets, and nothing else in its code: of several, as by `enumerate`, the first.
+
+    None where the loop is given three arguments, as a `range` of steps is: what goes up by more counts no rounds.
+    """
+    instructions = instructions_of(code)
+    start = [each.offset for each in instructions].index(loop.first)
+    if instructions[start].opname != "FOR_ITER" or _is_given_three(instructions[:start]):
+        return None
+    first, second = (_variables(each, "STORE") for each in instructions[start + 1 : start + 3])
+    everywhere = [name for each in instructions for name in _variables(each, "STORE")]
+    return next((name for name in (*first, *second) if everywhere.count(name) == 1), None)
+
+
+@cache
+def offsets_of(code: CodeType, name: str, access: Access) -> tuple[int, ...]:
+    """Where a variable of that name, or an attribute, is read or set."""
+    return tuple(each.offset for each in instructions_of(code) if name in _names(each, access))
+
+
+@cache
 def _loops(code: CodeType) -> tuple[Loop, ...]:
     ends: dict[int, int] = {}
     for instruction in instructions_of(code):
@@ -42,3 +64,20 @@ def _loops(code: CodeType) -> tuple[Loop, ...]:
         if "JUMP" in instruction.opname and isinstance(target, int) and target <= instruction.offset:
             ends[target] = max(instruction.offset, ends.get(target, 0))
     return tuple(Loop(first, last) for first, last in ends.items())
+
+
+def _is_given_three(before: tuple[dis.Instruction, ...]) -> bool:
+    """Whether a call with three arguments made what these instructions end with an iterator of."""
+    calls = [each.arg for each in before[-3:] if each.opname == "CALL"]
+    return calls[-1:] == [3]
+
+
+def _variables(instruction: dis.Instruction, access: Access) -> list[str]:
+    return [] if instruction.opname.endswith("_ATTR") else _names(instruction, access)
+
+
+def _names(instruction: dis.Instruction, access: Access) -> list[str]:
+    """Since Python 3.13 one instruction may name two variables, and read one and set the other."""
+    names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+    accesses = (part for part in instruction.opname.split("_") if part in ("LOAD", "STORE"))
+    return [name for name, each in zip(names, accesses, strict=False) if each == access and isinstance(name, str)]

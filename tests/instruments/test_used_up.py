@@ -73,3 +73,45 @@ def test_a_loop_that_trains_again_later_was_not_left_without_data() -> None:
             if epoch == 3:
                 break
     assert not events.of(IteratorUsedUp)
+
+
+def silently_trained(batches: Iterable[torch.Tensor], rounds: Iterable[int]) -> list[IteratorUsedUp]:
+    """Nothing in a round but its steps; what is looked at comes after all of them."""
+    model = nn.Linear(2, 1)
+    with watching(UsedUp) as events:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in rounds:
+            for x in batches:
+                model(x).mean().backward()
+                optimizer.step()
+        with torch.no_grad():
+            pass
+    assert not events.failures
+    return events.of(IteratorUsedUp)
+
+
+def test_the_number_of_the_round_tells_that_the_loop_came_back() -> None:
+    (event,) = silently_trained(generator(), range(5))
+    assert (event.name, event.rounds, event.turns, event.fed) == ("batches", 3, 0, True)
+
+
+@pytest.mark.parametrize("rounds", [range(2), "abcde"])
+def test_a_round_that_is_not_through_and_names_tell_nothing(rounds: Iterable[int]) -> None:
+    assert silently_trained(generator(), rounds) == []
+
+
+def test_a_number_that_goes_up_by_steps_counts_no_rounds() -> None:
+    model = nn.Linear(2, 1)
+    with watching(UsedUp) as events:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        batches = generator()
+        for _at in range(0, 100, 10):
+            taken = list(batches)
+            for x in taken:
+                model(x).mean().backward()
+                optimizer.step()
+            if not taken:
+                break
+        with torch.no_grad():
+            pass
+    assert not events.of(IteratorUsedUp)

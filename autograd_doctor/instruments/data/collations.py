@@ -44,10 +44,11 @@ class Collations(Instrument):
             fetch.keeps = True
 
     def _ended(self, fetch: Fetch) -> None:
-        if not fetch.keeps or fetch.samples is None or fetch.raised:
+        code = _code(fetch) if fetch.keeps and fetch.collate is not default_collate else None
+        if code is None or fetch.samples is None or fetch.raised:
             return
-        found, code = misordered(fetch.samples, fetch.batch), _code(fetch)
-        if found is not None and code is not None:
+        found = misordered(fetch.samples, fetch.batch)
+        if found is not None:
             self.emit(
                 SamplesMisordered(
                     step=self._course.steps,

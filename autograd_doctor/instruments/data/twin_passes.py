@@ -10,6 +10,8 @@ import torch
 
 from autograd_doctor.events.data import TwinPasses
 from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.data.shared_tensors import SharedTensors, Write
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger
@@ -48,14 +50,15 @@ class _Contents:
 
 @dataclass(eq=False, slots=True)
 class _Pass:
-    """A pass in training. addresses: where what it was given lies, or what that was moved from; given: what that holds.
-    outputs: of those that have a graph, in their order, how they were made and what they hold; none where it was given
-    what is learned.
+    """A pass in training. addresses: where what it was given lies, or what that was moved from; writes: the latest into
+    that; given: what that holds. outputs: of those that have a graph, in their order, how they were made and what they
+    hold; none where it was given what is learned.
     """
 
     module: int
     where: Place | None
     addresses: list[int]
+    writes: list[Write | None]
     given: _Contents
     outputs: list[tuple[Provenance | None, _Contents]]
 
@@ -81,6 +84,7 @@ class TwinPassesSeen(Instrument):
         lineage: Lineage,
         module_calls: ModuleCalls,
         uploads: Uploads,
+        shared: SharedTensors,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -88,6 +92,7 @@ class TwinPassesSeen(Instrument):
         self._ledger = ledger
         self._module_calls = module_calls
         self._uploads = uploads
+        self._shared = shared
         self._given: tuple[RootBegan, list[torch.Tensor], _Contents] | None = None
         self._passes: list[_Pass] = []
         self._pairs: list[tuple[_Pass, _Pass]] = []
@@ -108,7 +113,7 @@ class TwinPassesSeen(Instrument):
         data = began.given
         if any(tensor.requires_grad for tensor in data):
             plain = [tensor for tensor in data if not tensor.requires_grad and _has_rows(tensor)]
-            self._passes.append(_Pass(began.module, began.where, [], _contents(plain), []))
+            self._passes.append(_Pass(began.module, began.where, [], [], _contents(plain), []))
             return
         if not data or data[0].numel() < _LEAST_VALUES:
             return
@@ -127,8 +132,9 @@ class TwinPassesSeen(Instrument):
             for each in passed.outputs
             if has_graph(each) and each.dim()
         ]
-        addresses = [storage_address(self._uploads.at_home(tensor)) for tensor in data]
-        new = _Pass(began.module, began.where, addresses, contents, outputs)
+        at_home = [self._uploads.at_home(tensor) for tensor in data]
+        addresses, writes = map(storage_address, at_home), map(self._shared.latest_write, at_home)
+        new = _Pass(began.module, began.where, list(addresses), list(writes), contents, outputs)
         for old in self._passes:
             if old.module == new.module and old.outputs and len(old.outputs) == len(new.outputs):
                 self._compare(old, new)
@@ -185,6 +191,7 @@ class TwinPassesSeen(Instrument):
             first_at=locate(old.where),
             second_at=locate(new.where),
             same_tensor=same,
+            written_at=_common_write(old, new),
         )
         self._found.setdefault(lines, []).append(twins)
 
@@ -196,6 +203,11 @@ class TwinPassesSeen(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         self._passes, self._pairs = [], []
+
+
+def _common_write(old: _Pass, new: _Pass) -> Location | None:
+    writes = [each for each in old.writes if any(each is other for other in new.writes)]
+    return next((locate(each.place) for each in writes if each is not None), None)
 
 
 def _has_rows(tensor: torch.Tensor) -> bool:

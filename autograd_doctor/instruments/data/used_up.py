@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dis
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from types import CodeType, FrameType
+from dataclasses import dataclass, replace
+from types import CodeType, FrameType, ModuleType
 from typing import ClassVar
 
 import torch
@@ -16,12 +16,13 @@ from autograd_doctor.events.data import IteratorUsedUp
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.frame_locals import local_variables, variables
 from autograd_doctor.reading.iterators import is_plain_iterator, is_used_up
-from autograd_doctor.reading.loops import Loop, loops_around
+from autograd_doctor.reading.loops import Loop, counter_of, loops_around, offsets_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate, own_frame, own_frames, place
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -33,6 +34,8 @@ from autograd_doctor.signals.schedulers import ScheduleCall
 _MOST_ITERATORS = 1000
 _MOST_MARKS = 256
 """Between two steps, to look at where the program is."""
+_MOST_ROUNDS = 16
+"""Loops of a function and iterators that they come back to."""
 _MOST_VISITS = 8
 """Of a line, to look whether an outer loop goes on with an iterator."""
 _EMPTY_PASSES = 3
@@ -46,6 +49,28 @@ class _Suspect:
     event: IteratorUsedUp
     code: CodeType
     loop: Loop
+
+
+@dataclass
+class _Rounds:
+    """A loop that comes back to an iterator, and counts its rounds: what the counter was in the last of so many steps.
+
+    name, number: of the iterator, as the loop that it fed names it. turns: how often it went on while steps were taken.
+    """
+
+    loop: Loop
+    name: str
+    number: int
+    feeding: Place | None
+    steps: int
+    counter: str = ""
+    value: int = 0
+    turns: int = 0
+
+    def count(self, value: object, steps: int) -> None:
+        if type(value) is int:
+            self.turns += value != self.value
+            self.value, self.steps = value, steps
 
 
 @dataclass
@@ -66,7 +91,8 @@ class UsedUp(Instrument):
     Nothing tells of a loop that runs over nothing. What else the loop around it does shows that it came back: it
     switches the mode of a module or gradients, has a schedule step, or reads the loss of the last backward, twice at
     one line without a step in between. Then the iterators that were alive during steps in that loop are looked at
-    again. Those of loaders tell of each end by themselves.
+    again. So does the number that a `for` statement counts its rounds by, where it has gone up by two and more since
+    the last step. Those of loaders tell of each end by themselves.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (IteratorUsedUp,)
@@ -83,11 +109,13 @@ class UsedUp(Instrument):
         self._turns: Counter[tuple[CodeType, int]] = Counter()
         """How often an outer loop came round while an iterator had something left to give."""
         self._since = 0
+        self._rounds: defaultdict[CodeType, list[_Rounds]] = defaultdict(list)
         self._passes: IdentityTable[_Pass] = IdentityTable()
         self._suspects: dict[Place | None, _Suspect] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._rounds_counted)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(signals.value_reads.read, self._value_read)
         self.listen(signals.train_modes.began, self._mode_set)
@@ -107,14 +135,73 @@ class UsedUp(Instrument):
     def _step_taken(self, course: Course) -> None:
         """Take note of the iterators that the frames under way hold, while they have something to give."""
         feeding: Place | None = None
+        fed: dict[int, str] = {}
         for frame in own_frames():
             loop = next(loops_around(frame.f_code, frame.f_lasti), None)
             if feeding is None and loop is not None:
                 feeding = frame.f_code, loop.first
-            for _, iterator in _iterators(frame):
-                key = frame.f_code, id(iterator)
-                if not is_used_up(iterator) and len(self._fed) < _MOST_ITERATORS:
-                    self._fed.setdefault(key, (set(), feeding))[0].add(frame.f_lasti)
+            all_held = list(_iterators(frame))
+            self._goes_on_without({id(each) for _, each in all_held if is_used_up(each)}, frame.f_code)
+            held = {id(each): name for name, each in all_held if not is_used_up(each)}
+            for number in held if len(self._fed) < _MOST_ITERATORS else ():
+                self._fed.setdefault((frame.f_code, number), (set(), feeding))[0].add(frame.f_lasti)
+            self._meet_loops(frame, held, fed, feeding)
+
+    def _meet_loops(self, frame: FrameType, held: dict[int, str], fed: dict[int, str], feeding: Place | None) -> None:
+        """Loops of a frame that come back to what it goes through itself, or to what it calls goes through.
+
+        An iterator that is made in the loop is another one in each round.
+        """
+        if not (held or fed):
+            return
+        code = frame.f_code
+        reads = {number: offsets_of(code, _last(name), "LOAD") for number, name in held.items()}
+        made = {number: offsets_of(code, _last(name), "STORE") for number, name in held.items()}
+        for loop in loops_around(code, frame.f_lasti):
+            for number, name in (held | fed).items():
+                comes_back = number in fed or any(offset in loop for offset in reads[number])
+                if comes_back and not any(offset in loop for offset in made.get(number, ())):
+                    self._meet_rounds(frame, loop, _Rounds(loop, name, number, feeding, steps=self._course.steps))
+        fed |= {number: name for number, name in held.items() if reads[number] and number not in fed}
+        for number in [number for number, places in made.items() if places and number in fed]:
+            del fed[number]
+
+    def _meet_rounds(self, frame: FrameType, loop: Loop, rounds: _Rounds) -> None:
+        known, counter = self._rounds[frame.f_code], counter_of(frame.f_code, loop)
+        is_known = any(each.loop == loop and each.number == rounds.number for each in known)
+        value = local_variables(frame).get(counter) if counter and not is_known else None
+        if counter and type(value) is int and len(known) < _MOST_ROUNDS:
+            known.append(replace(rounds, counter=counter, value=value))
+
+    def _goes_on_without(self, used_up: set[int], code: CodeType) -> None:
+        """What has come to its end before a step is not what the steps lived on."""
+        if used_up and code in self._rounds:
+            self._rounds[code] = [each for each in self._rounds[code] if each.number not in used_up]
+
+    def _rounds_counted(self, course: Course) -> None:
+        for frame in own_frames() if self._rounds else ():
+            if known := self._rounds.get(frame.f_code):
+                local = local_variables(frame)
+                for each in known:
+                    each.count(local.get(each.counter), course.steps)
+
+    def _look_at_rounds(self) -> None:
+        for frame in own_frames() if self._rounds else ():
+            if known := self._rounds.get(frame.f_code):
+                local = local_variables(frame)
+                for each in list(known):
+                    value = local.get(each.counter)
+                    if each.steps == self._course.steps and type(value) is int and value > each.value:
+                        self._came_back(frame, each, value - each.value - 1)
+
+    def _came_back(self, frame: FrameType, known: _Rounds, rounds: int) -> None:
+        """rounds: how many passed without a step, and are through."""
+        iterator = next((each for _, each in _iterators(frame) if id(each) == known.number), None)
+        if iterator is None or not is_used_up(iterator):
+            self._rounds[frame.f_code].remove(known)
+        elif rounds:
+            event = self._event(known.name, type(iterator).__name__, known.feeding, rounds, fed=True, turns=known.turns)
+            self._suspect(event, known.feeding, frame.f_code, known.loop)
 
     def _step_resumed(self, course: Course) -> None:
         """A loop that trains again was not left without data."""
@@ -155,6 +242,7 @@ class UsedUp(Instrument):
         steps = self._course.steps
         if not self._fed:
             return
+        self._look_at_rounds()
         if self._since != steps:
             self._since = steps
             self._again.clear()
@@ -231,9 +319,18 @@ def _innermost_loop() -> tuple[FrameType | None, Loop | None]:
 
 
 def _iterators(frame: FrameType) -> Iterator[tuple[str, object]]:
-    """What variables hold: a comprehension keeps its own under no name."""
-    held = ((name, value) for name, value in variables(frame) if is_plain_iterator(value))
-    return ((name, value) for name, value in held if name.removeprefix("self.").isidentifier())
+    """What variables hold, and what they stand for: a comprehension keeps its own under no name."""
+    for name, value in variables(frame):
+        if is_plain_iterator(value) and name.removeprefix("self.").isidentifier():
+            yield name, value
+    for name, holder in local_variables(frame).items():
+        if name != "self" and not is_a(holder, ModuleType):
+            inside = attributes(holder).items()
+            yield from ((f"{name}.{each}", value) for each, value in inside if is_plain_iterator(value))
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _is_at_loop(frame: FrameType) -> bool:

@@ -50,15 +50,17 @@ def _finding(trace: Trace, events: list[TwinPasses]) -> Finding:
     first = events[0]
     name = trace.module_name(first.module)
     what = "the same tensor" if first.same_tensor else "the same values to the bit, in tensors of their own"
-    others = [Related("the first of them", first.first_at)] if first.first_at is not None else []
+    told = {"the first of them": first.first_at, "writes into one tensor, which is passed as both": first.written_at}
+    others = [Related(words, place) for words, place in told.items() if place is not None]
     return RULE.finding(
         f"two passes of `{name}` that go into one loss were given {what}, and returned the same, in each of "
         f"{plural(len(events), 'step')} that were compared: as two views of a sample, or as two samples, they are one",
         subject=name,
         location=first.second_at,
         confidence="medium",
-        help="draw the augmentation, or the second sample, anew for each of them; if both are meant to be the same, "
-        "one pass is enough",
+        help="draw the augmentation, or the second sample, anew for each of them"
+        + (", and write it into a copy, `x.clone()`" if first.written_at is not None else "")
+        + "; if both are meant to be the same, one pass is enough",
         evidence={"steps": len(events)},
         related=tuple(each for each in others if each.location != first.second_at),
         step_first=first.step + 1,
@@ -197,7 +199,8 @@ RULE = Rule(
     severity="warning",
     title="two views of a sample are the same",
     observes="Two passes of a module in one step that were given equal values in different tensors, returned equal "
-    "values, and both went into the loss of one backward, through the same layers; in all steps that were compared. "
+    "values, and both went into the loss of one backward, through the same layers; in all steps that were compared; "
+    "and the line that wrote into one tensor that stood for both. "
     "And losses whose target is data plus a discounted prediction for states that equal those of the prediction.",
     why="To tell two equal views apart, or to bring them together, teaches nothing: a contrastive or consistency loss "
     "is at its best before it began. A value that is bootstrapped from the same state tells nothing of what an action "

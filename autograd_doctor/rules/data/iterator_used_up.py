@@ -156,7 +156,8 @@ RULE = Rule(
     severity="error",
     title="a loop came back to an iterator that had nothing left",
     observes="The iterators that the frames of the program hold during its steps, whether they have come to their end, "
-    "and whether the loop around them comes back without a step; the ends that iterators of loaders meet.",
+    "and whether the loop around them comes back without a step, or has counted on when the program is seen again; the "
+    "ends that iterators of loaders meet.",
     why="A generator, a `zip` or `iter(loader)` can be gone through once. A second round finds it empty, and Python "
     "says nothing: all epochs but the first train nothing.",
     fix="Make the iterator anew in each epoch, or loop over the list or the loader that it was made from.",

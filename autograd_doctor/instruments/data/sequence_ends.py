@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 
@@ -16,6 +17,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import CLASSES, IGNORED, LOSSES
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name
@@ -26,6 +28,8 @@ from autograd_doctor.tape import Op, behind
 
 _MOST_CALLS = 16
 """In one step, the newest: a loss follows its forward."""
+_MOST_FILLED = 64
+"""Batches that were put together of sequences, the newest: some programs make them all before the first step."""
 _MOST_ELEMENTS = 2**20
 _MOST_TOLD = 16
 
@@ -47,8 +51,17 @@ class _EndedCall:
     closing: int | None
 
 
+class _Filled(NamedTuple):
+    """Sequences that were filled up to one length, batch first, and which positions these sequences have themselves."""
+
+    tokens: torch.Tensor
+    shown: torch.Tensor
+
+
 class SequenceEnds(Instrument):
-    """Listens to losses over classes, in steps that are looked at closely, in which a mask tells ends from filling."""
+    """Listens to losses over classes, in steps that are looked at closely, in which ends are told from filling: by a
+    mask, or by the sequences of which a batch was seen to be put together.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (EndIgnored,)
 
@@ -59,12 +72,17 @@ class SequenceEnds(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._calls: list[_EndedCall] = []
+        self._filled: deque[_Filled] = deque(maxlen=_MOST_FILLED)
+        self._written: IdentityTable[dict[int, int]] = IdentityTable()
+        """Of batches that sequences are written into, how long that in each row is."""
         self._pending: list[EndIgnored] = []
         self._losses: set[Place | None] = set()
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._lineage.operated, self._padded, names={"pad_sequence"})
+        self.listen(self._lineage.operated, self._row_written, names={"__setitem__"})
         self.listen(self._lineage.operated, self._operation_ended, names=LOSSES)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
@@ -77,13 +95,38 @@ class SequenceEnds(Instrument):
         self._calls, self._pending = [], []
         self._losses.clear()
 
+    def _padded(self, operation: Operation) -> None:
+        given, result = operation.args[0], operation.result
+        tokens = result if operation.args[1:2] == (True,) else result.transpose(0, 1)
+        if _is_of_sequences(tokens):
+            self._note_filled(tokens, [len(each) for each in given])
+
+    def _row_written(self, operation: Operation) -> None:
+        """Each row of a batch has what it was given from its beginning on: `ids[i, : len(row)] = row`."""
+        whole, key, row = operation.args
+        if not isinstance(row, torch.Tensor) or row.dim() != 1 or not _is_row(key) or not _is_of_sequences(whole):
+            return
+        lengths = self._written.get(whole) or {}
+        lengths[key[0] % len(whole)] = len(row)
+        self._written.put(whole, lengths)
+        if len(lengths) == len(whole):
+            self._note_filled(whole, [lengths[each] for each in range(len(whole))])
+
+    def _note_filled(self, tokens: torch.Tensor, lengths: list[int]) -> None:
+        own = at_home(tokens).clone()
+        shown = torch.arange(own.shape[1], device="cpu") < torch.tensor(lengths, device="cpu").unsqueeze(1)
+        if not bool(shown.all()) and min(lengths) > 1 and _end_once(own, shown):
+            self._filled.append(_Filled(own, shown))
+
     def _root_began(self, began: RootBegan) -> None:
         if not began.call.grad_enabled or self._told >= _MOST_TOLD:
             return
         sequences = [at_home(tensor) for tensor in began.given if _is_of_sequences(tensor)]
         masks = [shown for tensor in sequences if (shown := _shown(tensor)) is not None]
-        for shown, tokens in product(masks, sequences):
-            ended = _ended(tokens, shown) if tokens.shape == shown.shape else None
+        masked = [_Filled(tokens, shown) for shown, tokens in product(masks, sequences) if tokens.shape == shown.shape]
+        found = (_beside(filled, tokens) for filled, tokens in product(self._filled, sequences))
+        for tokens, shown in [*masked, *filter(None, found)]:
+            ended = _ended(tokens, shown)
             if ended is not None:
                 call = _EndedCall(began.module, began.where, tokens, shown, *ended)
                 self._calls = [*self._calls[1 - _MOST_CALLS :], call]
@@ -144,6 +187,41 @@ def _shown(mask: torch.Tensor) -> torch.Tensor | None:
     edges = shown.int().diff(dim=1).ne(0).sum(dim=1)
     is_mask = bool((mask == shown).all()) and not bool(shown.all()) and bool(shown.any(dim=1).all())
     return shown if is_mask and bool((edges <= 1).all()) else None
+
+
+def _is_row(key: Any) -> bool:
+    """Whether it stands for the beginning of one row."""
+    return (
+        isinstance(key, tuple)
+        and len(key) == 2
+        and type(key[0]) is int
+        and isinstance(key[1], slice)
+        and key[1].start in (None, 0)
+        and key[1].step in (None, 1)
+    )
+
+
+def _end_once(tokens: torch.Tensor, shown: torch.Tensor) -> bool:
+    """Whether each sequence ends with the token that it is filled up with, and has it once there: what was filled up
+    before to some length has it any number of times. The longest may have been cut off."""
+    last = shown.sum(dim=1, keepdim=True) - 1
+    is_filling = tokens == tokens[~shown][0]
+    ends = (is_filling.gather(1, last) & ~is_filling.gather(1, last - 1))[:, 0]
+    return bool((ends | shown.all(dim=1)).all())
+
+
+def _beside(filled: _Filled, given: torch.Tensor) -> _Filled | None:
+    """What a root is given of sequences: all, all but the last position, or those that come before these, as next
+    tokens; then with the first of each in front. None if it is none of it."""
+    tokens, shown = filled
+    if len(given) != len(tokens) or given.dtype != tokens.dtype:
+        return None
+    if given.shape[1] in (tokens.shape[1], tokens.shape[1] - 1) and torch.equal(given, tokens[:, : given.shape[1]]):
+        return filled
+    if given.shape != tokens.shape or not bool((given[:, 1:] == tokens[:, :-1])[shown[:, 1:]].all()):
+        return None
+    first = given[:, :1]
+    return _Filled(torch.cat([first, tokens], dim=1), torch.cat([torch.ones_like(first, dtype=torch.bool), shown], 1))
 
 
 def _ended(tokens: torch.Tensor, shown: torch.Tensor) -> tuple[int, int, int | None] | None:

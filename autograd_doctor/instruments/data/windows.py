@@ -18,7 +18,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
-from autograd_doctor.operations import CLASSES, DISTANCES
+from autograd_doctor.operations import COMPARING, DIFFERENCES
 from autograd_doctor.reading.call_copies import copied_call
 from autograd_doctor.reading.later import end_comes_through, heeds_end
 from autograd_doctor.reading.loss_arguments import operands_of
@@ -99,7 +99,7 @@ class Windows(Instrument):
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
         self.listen(self._lineage.operated, self._operated)
-        self.listen(self._lineage.operated, self._operation_ended, names=DISTANCES | CLASSES)
+        self.listen(self._lineage.operated, self._operation_ended, names=COMPARING | DIFFERENCES)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _root_began(self, began: RootBegan) -> None:

@@ -174,8 +174,9 @@ RULE = Rule(
     name="end-never-learned",
     severity="warning",
     title="the token that ends a sequence is never a target",
-    observes="The tokens and the mask that a model was given, and the targets of a loss that are the next tokens: the "
-    "last token that the mask shows is, in at least half of the sequences, the one that fills what it hides, and not "
+    observes="The tokens that a model was given, beside the mask that it was given as well, or the sequences of which "
+    "the batch was put together by `pad_sequence` or row by row; and the targets of a loss that are the next tokens: "
+    "the last token of its own is, in at least half of the sequences, the one that they are filled up with, and not "
     "one target that counts is this token. The loss is the only one of its step.",
     why="A model that is never shown where to stop does not: what it writes goes on until it is cut off. Tokenizers "
     "without a token for padding are often given that for the end, and collators that ignore padding by its value, as "

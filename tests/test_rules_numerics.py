@@ -232,6 +232,16 @@ def test_data_imported_from_python_are_an_input() -> None:
     assert finding.location == at(12)
 
 
+def test_a_batch_that_holds_an_imported_sample_is_no_cause_of_its_own() -> None:
+    drawn = [
+        BatchDrawn(loader=number, name="", location=at(line), pass_number=1, batches=1, step=number)
+        for number, line in enumerate((25, 45))
+    ]
+    events = drawn[0], born(operation="tensor", operands=[]), came_in(), drawn[1], came_in(1)
+    first, second = examined(non_finite_input.RULE, *events)
+    assert {first.location, second.location} == {at(12), at(30)}
+
+
 def test_parameter_that_starts_spoiled_is_named_as_such() -> None:
     (finding,) = examined(non_finite_input.RULE, seen(0, "scale"), came_in(name="scale", requires_grad=True))
     assert finding.message.startswith("the parameter `scale`")

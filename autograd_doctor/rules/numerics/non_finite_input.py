@@ -17,7 +17,8 @@ from autograd_doctor.views.losses import elsewhere
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     spoiled = min((bad.step for bad in trace.of(NonFiniteGradient) if not bad.absorbed), default=None)
-    for event in (*trace.of(NonFiniteInput), *_imported(trace)):
+    imported = list(_imported(trace))
+    for event in (*_met(trace, imported), *imported):
         if spoiled is not None and event.step > spoiled:
             continue  # the weights were spoiled by an earlier backward
         if _is_parameter(event):
@@ -32,6 +33,15 @@ def _imported(trace: Trace) -> Iterator[NonFiniteInput]:
     for born in trace.of(NonFiniteProduced):
         if born.operation in IMPORTS:
             yield NonFiniteInput(step=born.step, tensor=born.output, location=born.location, rows=born.rows)
+
+
+def _met(trace: Trace, imported: list[NonFiniteInput]) -> Iterator[NonFiniteInput]:
+    """Data that an operation took in as they were: batches of a loader hold the samples of which one was imported."""
+    told = {drawn.location for event in imported if (drawn := _drawn(trace, event)) is not None}
+    for event in trace.of(NonFiniteInput):
+        drawn = _drawn(trace, event)
+        if drawn is None or drawn.location not in told:
+            yield event
 
 
 def _is_parameter(event: NonFiniteInput) -> bool:

@@ -38,7 +38,7 @@ class EqualAverages:
 
     def hear(self, average: torch.Tensor, own: float, new: float, *, step: int) -> None:
         models = round(1 / new) if new > 0 else 0
-        is_equal = models > 1 and isclose(models * new, 1, rel_tol=_ROUNDING) and isclose(own + new, 1)
+        is_equal = models > 0 and isclose(models * new, 1, rel_tol=_ROUNDING) and isclose(own + new, 1)
         known, now = self._heard.get(average), (step, models)
         first, was_equal = (known.first, known.is_equal) if known is not None else (now, True)
         self._heard.put(average, _Heard(first, now, is_equal and was_equal))

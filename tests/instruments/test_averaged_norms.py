@@ -42,8 +42,8 @@ def test_statistics_are_gathered_by_the_average_or_the_model_in_it(gathers, told
 
 
 def heard(run, weights, *, every: int = 5, own: float | None = None) -> None:
-    """Means of two models, then of three, so many steps apart."""
-    for models in (2, 3):
+    """A copy of one model, then means of two and of three, so many steps apart."""
+    for models in (1, 2, 3):
         for weight in weights:
             kept = 1 - 1 / models if own is None else own
             run.find(Averages).equal.hear(weight, kept, 1 - kept, step=every * models)

@@ -39,7 +39,7 @@ for turn in range(1, 6):
     print(turn, score(net, *wells(60)))
     if whole is None:
         whole, weights = copy.deepcopy(net), [p.detach().clone() for p in net.parameters()]
-    join(whole.state_dict().values(), net.state_dict().values(), turn)
+    join([*whole.parameters(), *whole.buffers()], [*net.parameters(), *net.buffers()], turn)
     join(weights, net.parameters(), turn)
 fresh = copy.deepcopy(net)
 with torch.no_grad():

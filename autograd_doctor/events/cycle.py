@@ -10,13 +10,17 @@ from autograd_doctor.findings import Location
 
 class AverageEvaluated(Event, frozen=True):
     """An equal average of weights, in which batch-norms keep statistics, was called in eval mode, and never in training
-    mode. averaged: how many models it is made of. location: of the newest call. Told at the end of the run.
+    mode. averaged: how many models it is made of. location: of the newest call. called_from: the line that called the
+    function of this line. by_hand: the program averaged by itself, and the last update may not have been heard. Told at
+    the end of the run.
     """
 
     module: int
     norms: list[str]
     averaged: int
     location: Location | None
+    called_from: Location | None = None
+    by_hand: bool = False
 
 
 class ParametersCompared(Event, frozen=True):

@@ -23,6 +23,7 @@ from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.reading.equal_averages import EqualAverages
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.rounded_averages import RoundedAverages, is_coarse
@@ -85,6 +86,7 @@ class Averages(Instrument):
         self._tape = tape
         self._optimizers = optimizers
         self._sums: dict[Value, _Sum] = {}
+        self.equal = EqualAverages()
         self._rounded = RoundedAverages()
         self._looks = 0
         self._is_known_of: set[Location | None] = set()
@@ -221,6 +223,10 @@ class Averages(Instrument):
         self._compare_coarse(course)
         lines: dict[tuple[Location | None, _Weights], int] = {}
         sums: list[_Sum | _Assigned] = [*self._sums.values(), *self._assigned]
+        for written in self._sums.values():
+            average = tensor_of(written.written)
+            if average is not None:
+                self.equal.hear(average, *written.weights, step=course.steps)
         for each in sums:
             key = each.location, each.weights
             lines[key] = lines.get(key, 0) | each.parameters

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.cycle import AverageEvaluated
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.subjects import ModuleSeen
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
@@ -27,8 +27,10 @@ def _finding(trace: Trace, event: AverageEvaluated) -> Finding:
     name = trace.module_name(event.module)
     shown = ", ".join(f"`{norm}`" for norm in event.norms[:3])
     more = f" and {len(event.norms) - 3} more" if len(event.norms) > 3 else ""
+    made_of = plural(event.averaged, "model") + (" or more" if event.by_hand else "")
+    called_from = event.called_from if event.called_from != event.location else None
     return RULE.finding(
-        f"`{name}` is the average of {plural(event.averaged, 'model')} and is evaluated here, but {shown}{more} "
+        f"`{name}` is the average of {made_of} and is evaluated here, but {shown}{more} "
         "normalise with the running statistics of the last of these: no batch ever ran through the average in training "
         "mode",
         subject=name,
@@ -36,6 +38,7 @@ def _finding(trace: Trace, event: AverageEvaluated) -> Finding:
         confidence="medium",
         help=f"gather statistics before the evaluation: `torch.optim.swa_utils.update_bn(train_loader, {name})`",
         evidence={"models": event.averaged, "normalisations": event.norms[:20]},
+        related=() if called_from is None else (Related("called from here", called_from),),
         step_first=event.step + 1,
     )
 
@@ -116,11 +119,14 @@ RULE = Rule(
     severity="warning",
     title="averaged weights are evaluated with the batch-norm statistics of the last model",
     observes="Calls of `torch.optim.swa_utils.AveragedModel` in eval mode, where it averages equally, leaves buffers "
-    "out, and holds batch-norms; and whether it, or the model that it wraps, was ever called in training mode.",
+    "out, and holds batch-norms; and whether it, or the model that it wraps, was ever called in training mode. And "
+    "calls of a model that is not trained, whose weights are, to the bit, what the program has averaged by itself, as "
+    "a running mean of models that are steps apart, and whose running means are those of a trained one.",
     why="The averaged weights produce other activations than the last model, but its statistics normalise them: the "
     "average can be worse than any of the models in it.",
     fix="Run the training data through it once, with `update_bn`, before it is evaluated or saved.",
-    fine="Averages that gathered statistics, moving averages, and models without batch-norm.",
+    fine="Averages that gathered statistics, or into which those were averaged, too; moving averages, also while they "
+    "begin as a mean of all steps; and models without batch-norm.",
     needs=(AverageEvaluated, ModuleSeen, RunEnded),
     examine=examine,
     bad=(bad,),

@@ -118,6 +118,7 @@ def test_both_may_be_parts_of_one_pass(loss: Loss) -> None:
         pytest.param(
             lambda v, s, r: (r[2:4] + 0.5 * ((h := v(s))[3:] + h[1:3]) - h[2:4]).square(), id="of both neighbours"
         ),
+        pytest.param(lambda v, s, r: (s[1:, 0] + 0.9 * (h := v(s))[1:] - h[:-1]).square(), id="of what it was given"),
         pytest.param(lambda v, s, r: (r[1:] + 0.9 * (h := v(s)).detach()[1:] - h[:-1]).square(), id="cut off"),
     ],
 )

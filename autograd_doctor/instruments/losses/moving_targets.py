@@ -2,15 +2,15 @@
 
 A bootstrapped side is data plus a prediction that was scaled down, as a return is a reward plus what is expected
 after it. The other side is another prediction, from a pass of its own, or what comes before in the same output, if the
-data are others in each step: on one grid, or of the same rows, it is the residual of an equation. Slopes are no
-predictions, and what is data plus a prediction on both sides is symmetric. Not told of is a residual beside which data
-alone say what the predictions are to be, as those of an equation are, nor one where what follows is no chance: then its
-gradient is no slip.
+data are others in each step and none that the pass was given: on one grid, of the same rows, or of what drives a
+system, it is the residual of an equation. Slopes are no predictions, and what is data plus a prediction on both sides
+is symmetric. Not told of is a residual beside which data alone say what the predictions are to be, as those of an
+equation are, nor one where what follows is no chance: then its gradient is no slip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -23,8 +23,9 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DISTANCES, JOINS, LOSSES, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
+from autograd_doctor.operations import DISTANCES, JOINS, LOSSES, MOVES, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
 from autograd_doctor.reading.later_parts import relation_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -36,13 +37,13 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
-from autograd_doctor.tape import numbers_in
+from autograd_doctor.tape import Value, behind, numbers_in, source_of
 
 _SIZES = frozenset({"abs", "abs_", "norm", "pow", "pow_", "__pow__", "square", "square_", "huber_loss", "mse_loss"})
 """Operations that make the size of a difference of it."""
 _CHOICES = frozenset({"amax", "amin", "clamp", "fmax", "fmin", "max", "maximum", "min", "minimum", "where"})
-_MOVES = REARRANGEMENTS | JOINS | _CHOICES | {"roll", "__setitem__"}
-_FOLLOWED = PRODUCTS | DISTANCES | LOSSES | SUMS | _MOVES | _SIZES
+_MOVING = REARRANGEMENTS | JOINS | _CHOICES | {"roll", "__setitem__"}
+_FOLLOWED = PRODUCTS | DISTANCES | LOSSES | SUMS | _MOVING | _SIZES
 _MOST_STEPS = 2
 _MOST_PLACES = 16
 _MOST_DATA = 1_000
@@ -59,12 +60,13 @@ Part = Literal["scaled", "target"]
 class _Side(NamedTuple):
     """A tensor that holds a prediction that was scaled down, or a target. pass_at: where the prediction was made.
 
-    is_new: data were added to it that were not there in the first step.
+    data: those that were added to it. is_new: there were none such in the first step.
     """
 
     part: Part
     place: Place | None
     pass_at: Place | None
+    data: frozenset[Value] = frozenset()
     is_new: bool = False
 
 
@@ -106,6 +108,7 @@ class MovingTargets(Instrument):
         tensors: Tensors,
         ledger: Ledger,
         lineage: Lineage,
+        tape: Tape,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -114,6 +117,7 @@ class MovingTargets(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
+        self._tape = tape
         self._sides: ValueTable[_Side] = self.value_table()
         self._differences: ValueTable[_Difference] = self.value_table()
         self._compared: list[_Difference] = []
@@ -161,7 +165,7 @@ class MovingTargets(Instrument):
             self._subtracted(operation)
         elif name in SUMS and name not in JOINS:
             self._added(operation)
-        elif name in _MOVES:
+        elif name in _MOVING:
             self._moved(operation)
 
     def _multiplied(self, operation: Operation) -> None:
@@ -201,9 +205,13 @@ class MovingTargets(Instrument):
         side = _best(sides)
         is_new = any(self._is_new(added, operation.place) for added in plain) or side.is_new
         if plain and (side.part == "target" or self._is_reward(plain[0], operation.place)):
-            side = _Side("target", operation.place, side.pass_at, is_new)
+            data = side.data.union(self._sources(plain)) if len(side.data) < _MOST_DATA else side.data
+            side = _Side("target", operation.place, side.pass_at, data, is_new)
         if len(live) == 1 or side.part == "target":
             self._sides.put(result, side)
+
+    def _sources(self, added: Iterable[Any]) -> Iterator[Value]:
+        return (source_of(self._tape.value(each), MOVES) for each in added if isinstance(each, torch.Tensor))
 
     def _is_new(self, added: Any, place: Place | None) -> bool:
         """Whether no such data were added here in the first step in which any were."""
@@ -279,10 +287,15 @@ class MovingTargets(Instrument):
         if not (learned and chasing) or chased.of_gradient or predicted.of_gradient or _is_certain(other, target):
             return None
         relation = relation_of(target, other)
-        if relation == "same" or (relation == "later" and not side.is_new):
+        if relation == "same" or (relation == "later" and not (side.is_new and self._is_unknown(side.data, other))):
             return None
         shared = learned & chasing
         return _Difference(made, side, predicted.place, shared or learned, 0 if shared else chasing)
+
+    def _is_unknown(self, data: frozenset[Value], prediction: torch.Tensor) -> bool:
+        """Whether a pass was not given these data, of which it could tell what follows without any chance."""
+        given = {value for op in behind([self._tape.value(prediction)], live=False) for value in op.values}
+        return not data or not data <= given
 
     # ------------------------------------------------------------------------------------------------------ telling
 

@@ -1,6 +1,6 @@
 # guards: AD618
-"""Equations that hold within what a net gives back at once: charge that is carried on, a state that comes to rest, and
-the cost that is still to come on one fixed road."""
+"""Equations that hold within what a net gives back at once: charge that is carried on, states and a ring of cells that
+come to rest, and the cost that is still to come on one fixed road."""
 import torch
 from torch import nn
 
@@ -12,7 +12,6 @@ read = nn.Linear(24, 1)
 rest = nn.Sequential(nn.Linear(4, 24), nn.Tanh(), nn.Linear(24, 4))
 to_come = nn.Sequential(nn.Linear(1, 24), nn.Tanh(), nn.Linear(24, 1), nn.Flatten(0))
 optimizer = torch.optim.Adam([p for m in (charge, read, rest, to_come) for p in m.parameters()], lr=5e-3)
-pull = 0.5 * torch.linalg.qr(torch.randn(4, 4))[0]
 road = torch.linspace(0, 1, 30)[:, None]
 steep = 0.2 + (6 * road[:, 0]).sin().square()
 
@@ -27,7 +26,7 @@ def carried_on():
 def at_rest():
     pushed = torch.randn(32, 4)
     state = rest(pushed)
-    return (state - (0.9 * state @ pull + pushed)).square().mean()
+    return (state - (0.9 * state + pushed)).square().mean() + (state - (0.5 * state.roll(-1, 1) + pushed)).square().mean()
 
 
 def still_to_come():

@@ -55,8 +55,8 @@ def _ways(node: Any, made_by: int | None) -> Iterator[list[Any] | None]:
 def _start_of(cuts: list[Any] | None, length: int) -> int | None:
     start = 0
     for cut in cuts or ():
-        size = cut._saved_self_sym_sizes[_signed(cut._saved_dim)]
-        left = range(size)[_signed(cut._saved_start) : _signed(cut._saved_end) : cut._saved_step]
+        size = cut._saved_self_sym_sizes[signed(cut._saved_dim)]
+        left = range(size)[signed(cut._saved_start) : signed(cut._saved_end) : cut._saved_step]
         if size == length and left.step == 1:
             start, length = start + left.start, len(left)
         elif left.start > 0 or left.step > 1:
@@ -64,5 +64,6 @@ def _start_of(cuts: list[Any] | None, length: int) -> int | None:
     return None if cuts is None else start
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
+    """A place as the program gave it: negative where it counts from the end."""
     return number - _WIDTH if number >= _SIGNED else number

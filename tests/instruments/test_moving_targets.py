@@ -57,6 +57,75 @@ def test_ways_to_write_it(loss: Loss) -> None:
     assert told(loss)
 
 
+def by_lambda(value: nn.Module, states: torch.Tensor, rewards: torch.Tensor) -> torch.Tensor:
+    values = value(states)
+    carry, returns = values[-1], list[torch.Tensor]()
+    for t in reversed(range(len(rewards) - 1)):
+        carry = rewards[t] + 0.9 * (0.2 * values[t + 1] + 0.8 * carry)
+        returns.append(carry)
+    return functional.mse_loss(values[:-1], torch.stack(returns[::-1]))
+
+
+def written_in_place(value: nn.Module, states: torch.Tensor, rewards: torch.Tensor) -> torch.Tensor:
+    values, returns = value(states), torch.zeros(5)
+    returns[4] = values[4]
+    for t in (3, 2, 1, 0):
+        returns[t] = rewards[t] + 0.9 * returns[t + 1]
+    return (returns[:-1] - values[:-1]).square()
+
+
+def from_a_list(value: nn.Module, states: torch.Tensor, rewards: torch.Tensor) -> torch.Tensor:
+    values = [value(state[None]) for state in states]
+    targets = [rewards[t] + 0.9 * values[t + 1] for t in range(4)]
+    return functional.mse_loss(torch.cat(values[:-1]), torch.cat(targets))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(lambda v, s, r: (r[1:] + 0.9 * (h := v(s))[1:] - h[:-1]).square(), id="sliced"),
+        pytest.param(lambda v, s, r: (r + 0.9 * (h := v(s)).roll(-1) * (r < 1) - h).square(), id="rolled"),
+        pytest.param(
+            lambda v, s, r: (r + 0.9 * torch.cat([(h := v(s))[1:], torch.zeros(1)]) - h).square(), id="with a last one"
+        ),
+        pytest.param(
+            lambda v, s, r: (torch.stack((h := v(s).unbind())[:4]) - (r[1:] + 0.9 * torch.stack(h[1:]))).abs(),
+            id="unbound",
+        ),
+        pytest.param(
+            lambda v, s, r: ((h := v(torch.cat([s, s + 1])).chunk(2))[0] - (r + 0.9 * h[1])).square(), id="halves"
+        ),
+        pytest.param(lambda v, s, r: (r[-1] + 0.9 * (h := v(s))[-1] - h[-2]).square(), id="of one moment"),
+        by_lambda,
+        written_in_place,
+        from_a_list,
+    ],
+)
+def test_both_may_be_parts_of_one_pass(loss: Loss) -> None:
+    """That data are others than before is first seen in the second step."""
+    assert [event.step for event in told(loss)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(lambda v, s, r: (r[1:] + 0.9 * (h := v(s))[:-1] - h[1:]).square(), id="of what was before"),
+        pytest.param(lambda v, s, r: (r[1:] + 0.9 * (h := v(s))[1:] - h[1:]).square(), id="of the same rows"),
+        pytest.param(lambda v, s, r: (r + 0.9 * (h := v(s)).roll(1) - h).square(), id="rolled on"),
+        pytest.param(lambda v, s, r: (r + 0.9 * (h := v(s)).flip(0) - h).square(), id="turned round"),
+        pytest.param(lambda v, s, r: (r + 0.9 * (h := v(s)).sum() - h).square(), id="of all"),
+        pytest.param(lambda v, s, r: (torch.arange(4) + 0.9 * (h := v(s))[1:] - h[:-1]).square(), id="on a grid"),
+        pytest.param(
+            lambda v, s, r: (r[2:4] + 0.5 * ((h := v(s))[3:] + h[1:3]) - h[2:4]).square(), id="of both neighbours"
+        ),
+        pytest.param(lambda v, s, r: (s[1:, 0] + 0.9 * (h := v(s))[1:] - h[:-1]).square(), id="of what it was given"),
+        pytest.param(lambda v, s, r: (r[1:] + 0.9 * (h := v(s)).detach()[1:] - h[:-1]).square(), id="cut off"),
+    ],
+)
+def test_residuals_within_one_pass(loss: Loss) -> None:
+    assert told(loss) == []
+
+
 def residual(value: nn.Module, state: torch.Tensor, reward: torch.Tensor) -> torch.Tensor:
     return functional.mse_loss(value(state), reward + 0.9 * value(state + 1))
 

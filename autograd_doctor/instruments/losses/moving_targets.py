@@ -1,14 +1,16 @@
 """Targets that learn: differences with a graph to parameters on both sides, one of which is bootstrapped.
 
 A bootstrapped side is data plus a prediction that was scaled down, as a return is a reward plus what is expected
-after it. The other side is another prediction, from a pass of its own. Slopes are no predictions, and what is data plus
-a prediction on both sides is symmetric. Not told of is a residual beside which data alone say what the predictions are
-to be, as those of an equation are, nor one where what follows is no chance: then its gradient is no slip.
+after it. The other side is another prediction, from a pass of its own, or what comes before in the same output, if the
+data are others in each step and none that the pass was given: on one grid, of the same rows, or of what drives a
+system, it is the residual of an equation. Slopes are no predictions, and what is data plus a prediction on both sides
+is symmetric. Not told of is a residual beside which data alone say what the predictions are to be, as those of an
+equation are, nor one where what follows is no chance: then its gradient is no slip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -21,27 +23,31 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DISTANCES, JOINS, LOSSES, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
-from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.operations import DISTANCES, JOINS, LOSSES, MOVES, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
+from autograd_doctor.reading.later_parts import relation_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import Provenance, has_graph, leaf_of
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.tensor_facts import near, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
-from autograd_doctor.tape import numbers_in
+from autograd_doctor.tape import Value, behind, numbers_in, source_of
 
 _SIZES = frozenset({"abs", "abs_", "norm", "pow", "pow_", "__pow__", "square", "square_", "huber_loss", "mse_loss"})
 """Operations that make the size of a difference of it."""
 _CHOICES = frozenset({"amax", "amin", "clamp", "fmax", "fmin", "max", "maximum", "min", "minimum", "where"})
-_FOLLOWED = PRODUCTS | DISTANCES | LOSSES | SUMS | REARRANGEMENTS | JOINS | _CHOICES | _SIZES
+_MOVING = REARRANGEMENTS | JOINS | _CHOICES | {"roll", "__setitem__"}
+_FOLLOWED = PRODUCTS | DISTANCES | LOSSES | SUMS | _MOVING | _SIZES
 _MOST_STEPS = 2
 _MOST_PLACES = 16
+_MOST_DATA = 1_000
+"""Of a place, in a step: one for each moment of a sequence."""
 _MOST_VALUES = 2**16
 _OFTEN = 4
 """How many times each state comes on average, at the least, where it is seen that the same always follows."""
@@ -52,11 +58,16 @@ Part = Literal["scaled", "target"]
 
 
 class _Side(NamedTuple):
-    """A tensor that holds a prediction that was scaled down, or a target. pass_at: where the prediction was made."""
+    """A tensor that holds a prediction that was scaled down, or a target. pass_at: where the prediction was made.
+
+    data: those that were added to it. is_new: there were none such in the first step.
+    """
 
     part: Part
     place: Place | None
     pass_at: Place | None
+    data: frozenset[Value] = frozenset()
+    is_new: bool = False
 
 
 class _Difference(NamedTuple):
@@ -97,6 +108,7 @@ class MovingTargets(Instrument):
         tensors: Tensors,
         ledger: Ledger,
         lineage: Lineage,
+        tape: Tape,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -105,6 +117,7 @@ class MovingTargets(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
+        self._tape = tape
         self._sides: ValueTable[_Side] = self.value_table()
         self._differences: ValueTable[_Difference] = self.value_table()
         self._compared: list[_Difference] = []
@@ -113,6 +126,7 @@ class MovingTargets(Instrument):
         self._fitted: set[int] = set()
         self._due: list[_Due] = []
         self._numbers: dict[Place | None, set[float]] = {}
+        self._first: dict[Place | None, tuple[int, set[float]]] = {}
         self._told: dict[Place | None, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -151,7 +165,7 @@ class MovingTargets(Instrument):
             self._subtracted(operation)
         elif name in SUMS and name not in JOINS:
             self._added(operation)
-        elif name in REARRANGEMENTS or name in JOINS or name in _CHOICES:
+        elif name in _MOVING:
             self._moved(operation)
 
     def _multiplied(self, operation: Operation) -> None:
@@ -159,13 +173,14 @@ class MovingTargets(Instrument):
         result, (live, plain) = operation.result, _parted(operation.args)
         if not (isinstance(result, torch.Tensor) and has_graph(result) and len(live) == 1):
             return
-        before = self._sides.get(live[0])
-        if before is not None and before.part == "target":
+        if not plain or not all(map(self._scales_down, plain)):
             return
-        if all(map(self._scales_down, plain)) and plain:
+        side = self._sides.get(live[0])
+        if side is None or side.part == "scaled":
             made = self._tensors.get(live[0])
-            pass_at = before.pass_at if before is not None else made.place if made is not None else operation.place
-            self._sides.put(result, _Side("scaled", operation.place, pass_at))
+            pass_at = side.pass_at if side is not None else made.place if made is not None else operation.place
+            side = _Side("scaled", operation.place, pass_at)
+        self._sides.put(result, side)
 
     def _scales_down(self, factor: Any) -> bool:
         if not isinstance(factor, torch.Tensor):
@@ -182,12 +197,32 @@ class MovingTargets(Instrument):
         return not tensor.requires_grad and (made is None or not made.values)
 
     def _added(self, operation: Operation) -> None:
+        """Data; or, as in a mean of several returns, another prediction that was scaled down."""
         result, (live, plain) = operation.result, _parted(operation.args)
-        side = self._sides.get(live[0]) if len(live) == 1 else None
-        if side is None or len(plain) != 1 or not isinstance(result, torch.Tensor):
+        sides = [side for side in map(self._sides.get, live) if side is not None]
+        if not sides or len(sides) < len(live) or len(plain) > 1 or not isinstance(result, torch.Tensor):
             return
-        is_target = side.part == "target" or self._is_reward(plain[0], operation.place)
-        self._sides.put(result, _Side("target", operation.place, side.pass_at) if is_target else side)
+        side = _best(sides)
+        is_new = any(self._is_new(added, operation.place) for added in plain) or side.is_new
+        if plain and (side.part == "target" or self._is_reward(plain[0], operation.place)):
+            data = side.data.union(self._sources(plain)) if len(side.data) < _MOST_DATA else side.data
+            side = _Side("target", operation.place, side.pass_at, data, is_new)
+        if len(live) == 1 or side.part == "target":
+            self._sides.put(result, side)
+
+    def _sources(self, added: Iterable[Any]) -> Iterator[Value]:
+        return (source_of(self._tape.value(each), MOVES) for each in added if isinstance(each, torch.Tensor))
+
+    def _is_new(self, added: Any, place: Place | None) -> bool:
+        """Whether no such data were added here in the first step in which any were."""
+        if isinstance(added, torch.Tensor):
+            if not readable(added) or added.numel() > _MOST_VALUES:
+                return False
+            added = near(added).detach().double().sum().item()
+        step, seen = self._first.setdefault(place, (self._course.steps, set()))
+        if step == self._course.steps and len(seen) < _MOST_DATA:
+            seen.add(added)
+        return len(seen) < _MOST_DATA and added not in seen
 
     def _is_reward(self, added: Any, place: Place | None) -> bool:
         """Data: several, or a number that is not always the same."""
@@ -202,12 +237,11 @@ class MovingTargets(Instrument):
 
     def _moved(self, operation: Operation) -> None:
         """Choosing and moving values leaves them what they are."""
-        sides = {side for tensor in tensors_in(operation.args) if (side := self._sides.get(tensor)) is not None}
-        if sides:
-            best = max(sides, key=lambda side: side.part == "target")
-            for output in tensors_in([operation.result]):
-                if has_graph(output):
-                    self._sides.put(output, best)
+        sides = [side for tensor in tensors_in(operation.args) if (side := self._sides.get(tensor)) is not None]
+        written = operation.args[:1] if operation.name == "__setitem__" else [operation.result]
+        for output in tensors_in(written) if sides else ():
+            if has_graph(output):
+                self._sides.put(output, _best(sides))
 
     # -------------------------------------------------------------------------------------------------- comparisons
 
@@ -250,12 +284,18 @@ class MovingTargets(Instrument):
         if made is None or chased is None or predicted is None or len(self._told.get(side.place, ())) >= _MOST_STEPS:
             return None
         learned, chasing = (each.connected & self._optimizers.held for each in (chased, predicted))
-        if not (learned and chasing) or chased.of_gradient or predicted.of_gradient or _share_nodes(target, other):
+        if not (learned and chasing) or chased.of_gradient or predicted.of_gradient or _is_certain(other, target):
             return None
-        if _is_certain(other, target):
+        relation = relation_of(target, other)
+        if relation == "same" or (relation == "later" and not (side.is_new and self._is_unknown(side.data, other))):
             return None
         shared = learned & chasing
         return _Difference(made, side, predicted.place, shared or learned, 0 if shared else chasing)
+
+    def _is_unknown(self, data: frozenset[Value], prediction: torch.Tensor) -> bool:
+        """Whether a pass was not given these data, of which it could tell what follows without any chance."""
+        given = {value for op in behind([self._tape.value(prediction)], live=False) for value in op.values}
+        return not data or not data <= given
 
     # ------------------------------------------------------------------------------------------------------ telling
 
@@ -321,6 +361,10 @@ def _parted(values: Sequence[Any]) -> tuple[list[torch.Tensor], list[Any]]:
     return live, plain
 
 
+def _best(sides: Iterable[_Side]) -> _Side:
+    return max(sides, key=lambda side: (side.part == "target", side.is_new))
+
+
 def _compared(operation: Operation) -> Sequence[Any]:
     return operation.args[:2] or tuple(operation.kwargs.values())[:2]
 
@@ -336,9 +380,3 @@ def _is_certain(prediction: torch.Tensor, target: torch.Tensor) -> bool:
     states = count - int(again.sum())
     differing = targets.diff().abs() > _ROUNDING * (targets.max() - targets.min())
     return 1 < states <= count / _OFTEN and not bool((again & differing).any())
-
-
-def _share_nodes(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two graphs have more in common than their leaves."""
-    nodes = {node for node in nodes_of([one]) if leaf_of(node) is None}
-    return any(node in nodes for node in nodes_of([other]))

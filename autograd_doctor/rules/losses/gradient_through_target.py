@@ -186,14 +186,17 @@ RULE = Rule(
     title="the target of a regression learns, too",
     observes="A difference that went backward had a graph to the same trained parameters on both sides, from passes of "
     "their own. To one side data were added after it had been scaled down: it is a reward plus what is expected next. "
-    "Or it had one to copies of these parameters that an optimizer holds as well.",
+    "Or it had one to copies of these parameters that an optimizer holds as well. Or both sides were parts of one "
+    "output, the target of what comes after the prediction, and the data others than in the first step, and none that "
+    "the output was computed from.",
     why="The gradient also pulls the target towards the prediction, so that what is known only later is bent to fit "
     "what was guessed before.",
     fix="Cut the target off: `torch.no_grad()` around its computation, or `detach()`.",
     fine="Consistency of two predictions without data in between, differential equations, and equations whose solution "
-    "is also fitted to data: the same parameters are compared with these alone. Residual gradients where each state is "
-    "always followed by the same, which shows where a batch holds few states many times; elsewhere they look like the "
-    "slip, and are told of.",
+    "is also fitted to data: the same parameters are compared with these alone. Within one output, equations on a grid "
+    "that stays the same, of what comes before, or of what drives a system and was given to the net. Residual "
+    "gradients where each state is always followed by the same, which shows where a batch holds few states many times; "
+    "elsewhere they look like the slip, and are told of.",
     needs=(BackwardRan, ParameterCopied, ParameterSeen, TargetLearned),
     examine=examine,
     bad=(bad, bad_advantage, bad_target_network),

@@ -185,6 +185,14 @@ def mask(*, rows: int = 32, kind: Any = "bool", span: tuple[float, float] = (0, 
     return index
 
 
+def chosen(name: str, *operands: Any) -> Value:
+    """Whole numbers that an operation puts where truth values say so."""
+    index = made("long", made(name, *operands, shape=(32,)), shape=(32,), kind="int")
+    assert isinstance(index, RecordedValue)
+    index.span = (0, 1)
+    return index
+
+
 def picked(index: Value, *, shape: tuple[int, ...] = (32, 4)) -> Trace:
     scores = given(*shape)
     return tape(made("cross_entropy", made("__getitem__", scores, index, shape=(index.count, *shape[1:])), data(32)))
@@ -194,13 +202,30 @@ def picked(index: Value, *, shape: tuple[int, ...] = (32, 4)) -> Trace:
     ("trace", "count"),
     [
         (picked(mask()), 1),
+        (picked(chosen("where", data(32, kind="bool"), 1, 0)), 1),
+        (picked(chosen("where", data(32, kind="bool"), made("ones", shape=(32,)), made("zeros", shape=(32,)))), 1),
+        (picked(chosen("__setitem__", made("zeros", shape=(32,)), data(32, kind="bool"), 1)), 1),
+        (picked(chosen("__setitem__", data(32, kind="int"), data(32, kind="bool"), 1)), 0),
+        (picked(chosen("__setitem__", made("zeros", shape=(32,)), data(3, kind="int"), 1)), 0),
         (picked(mask(span=(0, 31))), 0),
         (picked(mask(kind="int")), 0),
         (picked(mask(rows=4), shape=(4, 4)), 0),
         (picked(mask(), shape=(2, 4)), 0),
         (tape(made("sum", made("__getitem__", data(32, 4), mask(), shape=(32, 4)))), 0),
     ],
-    ids=["a mask", "any rows", "whole numbers before", "few rows", "a table of two", "of data"],
+    ids=[
+        "a mask",
+        "numbers for a mask",
+        "ones and zeros",
+        "ones written",
+        "ones among any",
+        "ones at places",
+        "any rows",
+        "whole numbers before",
+        "few rows",
+        "a table of two",
+        "of data",
+    ],
 )
 def test_masks_used_as_an_index(trace: Trace, count: int) -> None:
     assert len(list(mask_used_as_index.examine(trace, mask_used_as_index.RULE.defaults))) == count

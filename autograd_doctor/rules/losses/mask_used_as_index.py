@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.operations import MOVES
+from autograd_doctor.operations import CONSTANTS, MOVES
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
-from autograd_doctor.tape import Op, Tape, Value, behind
+from autograd_doctor.tape import Op, Tape, Value, behind, source_of
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.tapes import Seen, seen_in_steps
 
-_YES_AND_NO = MOVES | {"float", "int", "long", "mul", "short", "sub", "to", "type", "type_as", "where"}
+_CHOOSES = frozenset({"__setitem__", "masked_fill", "where"})
+_YES_AND_NO = MOVES | _CHOOSES | {"float", "int", "long", "mul", "short", "sub", "to", "type", "type_as"}
 
 
 class _Pick(NamedTuple):
@@ -82,15 +83,23 @@ def _picks_for_each_entry(op: Op) -> bool:
 
 
 def _was_truth(value: Value) -> bool:
-    """Whether it says yes and no: a comparison, or what only casts, products and complements have made of some."""
+    """Whether it says yes and no: a comparison, or what only casts, products and complements have made of some, or what
+    is 0 or 1 where one says so."""
     if value.kind == "bool":
         return True
     op = value.by
     if op is None or not op.values or op.name not in _YES_AND_NO:
         return False
-    if op.name == "where":
-        return op.values[0].kind == "bool" and set(op.numbers) <= {0, 1} and len(op.values) == 1
+    if op.name in _CHOOSES:
+        others = [each for each in op.values if each.kind != "bool"]
+        return len(others) < len(op.values) and set(op.numbers) <= {0, 1} and all(map(_is_constant, others))
     return set(op.numbers) <= {1} and all(_was_truth(each) for each in op.values)
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether it was filled with one number."""
+    made = source_of(value, MOVES).by
+    return made is not None and made.name in CONSTANTS
 
 
 def bad() -> None:

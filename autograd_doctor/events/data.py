@@ -78,7 +78,8 @@ class TargetsSeen(Event, frozen=True):
     per_sample: there is one target for each sample. summed: the loss was added to something else.
     stateful: the model was given what it computed in an earlier step.
     source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
-    chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
+    chosen_at: the line that built the loader, or took them out of the tensor; made_at: that which made what they are a
+    part of. clustered, deviations: see
     `reading.clustering`. made_of: the parameters of the models that said what they are, if any did.
     varied: looks at batches whose targets differed; varied_at: the step of the latest. alike: the value of all targets
     since the step `alike_since`, if they differed in each look before; alike_source: they are from where those were;
@@ -111,6 +112,7 @@ class TargetsSeen(Event, frozen=True):
     summed: bool = False
     weights: list[float] = []
     weights_at: Location | None = None
+    made_at: Location | None = None
     made_of: list[int] = []
     varied: int = 0
     varied_at: int = -1
@@ -820,8 +822,8 @@ class ScaledAgain(Struct, frozen=True):
     """Data that were scaled as those of training are, and at `location` once more. A quarter of the numbers is beyond
     all of training then, and nearly none was before.
 
-    whole: from where to where all of training goes; most: nine of ten of the evaluation; before: likewise, when they had
-    been scaled once. All of a typical feature. calls: that were looked at closely.
+    whole: from where to where all of training goes; most: nine of ten of the evaluation; before: likewise, when
+    they had been scaled once. All of a typical feature. calls: that were looked at closely.
     """
 
     location: Location | None

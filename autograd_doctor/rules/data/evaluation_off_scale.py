@@ -27,9 +27,9 @@ def _scaled_again(trace: Trace, event: EvaluationOffScale, scaled: ScaledAgain) 
     what = f"`{event.name}`" if event.name else "what it is given"
     (low, high), (now_low, now_high), (before_low, before_high) = scaled.whole, scaled.most, scaled.before
     return RULE.finding(
-        f"`{name}` is evaluated here on numbers that were scaled twice, as those that it was trained on were once: most of "
-        f"{what} lies between {now_low:.3g} and {now_high:.3g}, all of training between {low:.3g} and {high:.3g}, and "
-        f"in between, most of it lay between {before_low:.3g} and {before_high:.3g}",
+        f"`{name}` is evaluated here on numbers that were scaled twice, as those that it was trained on were once: "
+        f"most of {what} lies between {now_low:.3g} and {now_high:.3g}, all of training between {low:.3g} and "
+        f"{high:.3g}; scaled once, most of it lay between {before_low:.3g} and {before_high:.3g}",
         subject=name,
         location=event.location,
         confidence="medium",

@@ -820,7 +820,7 @@ class ScaledByItself(Event, frozen=True):
 
 class ScaledAgain(Struct, frozen=True):
     """Data that were scaled as those of training are, and at `location` once more. A quarter of the numbers is beyond
-    all of training then, and nearly none was before.
+    all of training then, or three quarters beyond nearly all of it, and nearly none was before.
 
     whole: from where to where all of training goes; most: nine of ten of the evaluation; before: likewise, when
     they had been scaled once. All of a typical feature. calls: that were looked at closely.

@@ -92,13 +92,15 @@ class Reach:
     half: torch.Tensor
 
     def joined(self, other: Reach) -> Reach:
-        """What both go over as a whole."""
-        low, high = torch.minimum(self.whole, other.whole)[0], torch.maximum(self.whole, other.whole)[1]
-        return Reach(torch.stack([low, high]), self.most, self.half)
+        """As far as either goes."""
+        pairs = ((self.whole, other.whole), (self.most, other.most), (self.half, other.half))
+        return Reach(*(torch.stack([torch.minimum(a[0], b[0]), torch.maximum(a[1], b[1])]) for a, b in pairs))
 
     def leaves(self, other: Reach) -> bool:
-        """Whether a quarter of the numbers lie beyond all of the other on one side, in a quarter of the features."""
-        return float(_beyond(self.half, other.whole).double().mean()) >= 1 - _TELLING
+        """Whether a quarter of the numbers lie beyond all of the other, or three quarters beyond nearly all of it, in a
+        quarter of the features."""
+        nearly_all = (self.half[1] < other.most[0]) | (self.half[0] > other.most[1])
+        return float((_beyond(self.half, other.whole) | nearly_all).double().mean()) >= 1 - _TELLING
 
     def keeps_within(self, other: Reach) -> bool:
         """Whether nearly all of the numbers lie among those of the other, in as many of the features."""

@@ -69,8 +69,9 @@ def _numbers_of(value: Value) -> tuple[float, ...] | None:
 
 
 def held_by(value: Value) -> torch.Tensor | None:
-    """The tensor that still holds a value."""
+    """The tensor that still holds a value, or another that it was copied from."""
     tensor = value.tensor if isinstance(value, LiveValue) else None
-    return (
-        tensor if isinstance(value, LiveValue) and tensor is not None and version_of(tensor) == value.version else None
-    )
+    if isinstance(value, LiveValue) and tensor is not None and version_of(tensor) == value.version:
+        return tensor
+    is_copy = value.by is not None and value.by.name in MOVES and value.by.values
+    return held_by(value.by.values[0]) if is_copy and value.by is not None else None

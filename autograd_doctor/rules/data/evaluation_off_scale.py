@@ -226,8 +226,8 @@ RULE = Rule(
     "table: all that a line evaluates it on has medians ten times as large as the largest values of training, or the "
     "largest values of the evaluation are less than a tenth of the medians of training, in a quarter of the columns. "
     "And the lines by which both were made. Or that the data of an evaluation go twice through arithmetic with "
-    "constants that those of training go through once: a quarter of the numbers is then beyond all of training, and "
-    "nearly none was in between.",
+    "constants that those of training go through once: a quarter of the numbers is then beyond all of training, or "
+    "three quarters beyond nearly all of it, and nearly none was in between.",
     why="A model says nothing useful about numbers that are far from all that it has learned from, as are those that "
     "were not divided or standardised like the data of training, or were twice.",
     fix="Put what prepares the data into one place that training and evaluation share.",

@@ -34,6 +34,7 @@ from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule
 from autograd_doctor.rules.data import (
     all_targets_ignored,
     class_imbalance,
@@ -605,3 +606,15 @@ def test_data_that_the_loop_writes_to_are_told_once_by_their_line(name: str) -> 
     (finding,) = examined(dataset_changes_under_reading.RULE, first, latest)
     assert (finding.severity, finding.subject, finding.location) == ("error", name, at(9))
     assert "12 times" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("rule", "facts"),
+    [(constant_data.RULE, {}), (all_targets_ignored.RULE, {"all_ignored": 10, "classes": {}, "class_count": 0})],
+    ids=["constant", "ignored"],
+)
+def test_targets_are_told_with_the_line_that_made_them(rule: Rule, facts: dict[str, Any]) -> None:
+    (finding,) = examined(rule, targets_seen(made_at=at(7), **facts))
+    assert [place.location for place in finding.related] == [at(7)]
+    (finding,) = examined(rule, targets_seen(made_at=at(12), **facts))
+    assert not finding.related

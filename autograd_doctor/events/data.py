@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import Struct
+
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 
@@ -76,7 +78,8 @@ class TargetsSeen(Event, frozen=True):
     per_sample: there is one target for each sample. summed: the loss was added to something else.
     stateful: the model was given what it computed in an earlier step.
     source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
-    chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
+    chosen_at: the line that built the loader, or took them out of the tensor; made_at: that which made what they are a
+    part of. clustered, deviations: see
     `reading.clustering`. made_of: the parameters of the models that said what they are, if any did.
     varied: looks at batches whose targets differed; varied_at: the step of the latest. alike: the value of all targets
     since the step `alike_since`, if they differed in each look before; alike_source: they are from where those were;
@@ -109,6 +112,7 @@ class TargetsSeen(Event, frozen=True):
     summed: bool = False
     weights: list[float] = []
     weights_at: Location | None = None
+    made_at: Location | None = None
     made_of: list[int] = []
     varied: int = 0
     varied_at: int = -1
@@ -814,6 +818,21 @@ class ScaledByItself(Event, frozen=True):
     other_units: bool = False
 
 
+class ScaledAgain(Struct, frozen=True):
+    """Data that were scaled as those of training are, and at `location` once more. A quarter of the numbers is beyond
+    all of training then, or three quarters beyond nearly all of it, and nearly none was before.
+
+    whole: from where to where all of training goes; most: nine of ten of the evaluation; before: likewise, when
+    they had been scaled once. All of a typical feature. calls: that were looked at closely.
+    """
+
+    location: Location | None
+    calls: int
+    whole: tuple[float, float]
+    most: tuple[float, float]
+    before: tuple[float, float]
+
+
 class EvaluationOffScale(Event, frozen=True):
     """All that a line evaluated a module on was much larger, or much smaller, than what the module was trained on.
 
@@ -821,6 +840,8 @@ class EvaluationOffScale(Event, frozen=True):
     in a quarter of the features at least, the medians of one were above the largest of the other, in each of the calls;
     `above` if it was the evaluation's. trained, evaluated: median and largest absolute value of a typical feature.
     drawn_alike: both were drawn by the same lines, which have been given other numbers.
+    scaled: in each of the calls that were looked at closely, the data went twice through arithmetic that those of
+    training go through once, and were as these in between.
     """
 
     module: int
@@ -833,6 +854,7 @@ class EvaluationOffScale(Event, frozen=True):
     trained: tuple[float, float]
     evaluated: tuple[float, float]
     drawn_alike: bool = False
+    scaled: ScaledAgain | None = None
 
 
 class RowsAlike(Event, frozen=True):

@@ -1,4 +1,4 @@
-"""How large numbers are, feature by feature where they lie in columns: medians and largest of their absolute values."""
+"""How large numbers are, feature by feature where they lie in columns, and from where to where they go."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _upper(large: torch.Tensor, small: torch.Tensor) -> float:
 
 
 def some_of(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Absolute values of some of its rows and features, left where they lie; None where they cannot be read."""
+    """Some of its rows and features, left where they lie; None where they cannot be read."""
     if not readable(tensor) or not tensor.numel():
         return None
     if tensor.dim() == 2:
@@ -71,12 +71,55 @@ def some_of(tensor: torch.Tensor) -> torch.Tensor | None:
     else:
         flat = tensor.reshape(-1)
         values = flat[:: -(-len(flat) // _MOST_VALUES)].unsqueeze(1)
-    return values.detach().abs()
+    return values.detach()
 
 
 def magnitude_of(some: torch.Tensor) -> Magnitude | None:
     """some: values of a tensor, on the CPU. None where one of them is not finite."""
-    values = some.double()
+    values = some.double().abs()
     if not bool(torch.isfinite(values).all()):
         return None
     return Magnitude(values.median(dim=0).values, values.amax(dim=0), len(values))
+
+
+@dataclass(frozen=True)
+class Reach:
+    """From where to where numbers go, feature by feature: all, nine of ten, and the middle half. Each is of shape
+    (2, features)."""
+
+    whole: torch.Tensor
+    most: torch.Tensor
+    half: torch.Tensor
+
+    def joined(self, other: Reach) -> Reach:
+        """As far as either goes."""
+        pairs = ((self.whole, other.whole), (self.most, other.most), (self.half, other.half))
+        return Reach(*(torch.stack([torch.minimum(a[0], b[0]), torch.maximum(a[1], b[1])]) for a, b in pairs))
+
+    def leaves(self, other: Reach) -> bool:
+        """Whether a quarter of the numbers lie beyond all of the other, or three quarters beyond nearly all of it, in a
+        quarter of the features."""
+        nearly_all = (self.half[1] < other.most[0]) | (self.half[0] > other.most[1])
+        return float((_beyond(self.half, other.whole) | nearly_all).double().mean()) >= 1 - _TELLING
+
+    def keeps_within(self, other: Reach) -> bool:
+        """Whether nearly all of the numbers lie among those of the other, in as many of the features."""
+        return float((~_beyond(self.most, other.whole)).double().mean()) >= _TELLING
+
+
+def _beyond(some: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
+    return (some[0] < whole[0]) | (some[1] > whole[1])
+
+
+def reach_of(some: torch.Tensor) -> Reach:
+    """some: finite values of a tensor, on the CPU."""
+    values = some.double()
+    shares = torch.tensor([0.0, 1.0, 0.05, 0.95, 0.25, 0.75], dtype=torch.float64, device="cpu")
+    whole, most, half = values.quantile(shares, dim=0).split(2)
+    return Reach(whole, most, half)
+
+
+def typical(reach: torch.Tensor) -> tuple[float, float]:
+    """Both ends, of the feature in the middle."""
+    low, high = reach.median(dim=1).values.tolist()
+    return low, high

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from types import CodeType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events.data import EvaluationOffScale
+from autograd_doctor.events.data import EvaluationOffScale, ScaledAgain
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -22,8 +23,9 @@ from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import DRAWS, MOVES, TAKES
 from autograd_doctor.reading.live_values import LiveValue
-from autograd_doctor.reading.magnitude import Magnitude, magnitude_of, some_of
+from autograd_doctor.reading.magnitude import Magnitude, Reach, magnitude_of, reach_of, some_of, typical
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.scalings import Key, held_by, scalings_of
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -43,19 +45,36 @@ Argument = tuple[int, int]
 
 @dataclass
 class _Trained:
-    """What an argument was in training: over all batches, and in how many. made_at: the lines of its arithmetic."""
+    """What an argument was in training: over all batches, and in how many. made_at: the lines of its arithmetic.
+
+    scaled: how often it went through which arithmetic with constants.
+    """
 
     magnitude: Magnitude
+    reach: Reach
     made_at: set[Place]
+    scaled: Counter[Key]
     batches: int = 1
+
+
+class _Again(NamedTuple):
+    """What was scaled once more than in training: at which line, and how far it went before and goes now."""
+
+    place: Place | None
+    before: Reach
+    now: Reach
 
 
 @dataclass
 class _Evaluated:
+    """again: of the calls that were looked at closely, those whose data were scaled once more."""
+
     name: str
     step: int
     calls: list[Magnitude] = field(default_factory=list)
     made_at: set[Place] = field(default_factory=set)
+    closely: int = 0
+    again: list[_Again] = field(default_factory=list)
 
 
 class EvaluationScales(Instrument):
@@ -123,16 +142,18 @@ class EvaluationScales(Instrument):
         if known is None and len(self._trained) >= _MOST_ARGUMENTS:
             return
         if (some := some_of(tensor)) is not None:
-            made_at = self._made_at(tensor)
-            self._late_values.ask(self, [some], lambda values: self._join(argument, magnitude_of(values[0]), made_at))
+            made_at, scaled = self._made_at(tensor), Counter(each.key for each in scalings_of(self._tape.value(tensor)))
+            self._late_values.ask(self, [some], lambda values: self._join(argument, values[0], made_at, scaled))
 
-    def _join(self, argument: Argument, found: Magnitude | None, made_at: set[Place]) -> None:
-        known = self._trained.get(argument)
+    def _join(self, argument: Argument, values: torch.Tensor, made_at: set[Place], scaled: Counter[Key]) -> None:
+        known, found = self._trained.get(argument), magnitude_of(values)
         if found is not None and known is None:
-            self._trained[argument] = _Trained(found, made_at)
+            self._trained[argument] = _Trained(found, reach_of(values), made_at, scaled)
         elif found is not None and known is not None and known.magnitude.is_like(found):
             known.magnitude, known.batches = known.magnitude.joined(found), known.batches + 1
+            known.reach = known.reach.joined(reach_of(values))
             known.made_at |= made_at
+            known.scaled |= scaled
 
     def _made_at(self, tensor: torch.Tensor) -> set[Place]:
         """The line of the last arithmetic on it, before rows were taken, if that is known: work on data may doze."""
@@ -149,6 +170,23 @@ class EvaluationScales(Instrument):
         if some is not None and known is not None:
             known.made_at |= self._made_at(tensor)
             self._late_values.ask(self, [some], partial(_note_call, known))
+            if self._detail.closely and argument in self._trained:
+                known.closely += 1
+                self._look_before(known, self._trained[argument], tensor, some)
+
+    def _look_before(self, known: _Evaluated, trained: _Trained, tensor: torch.Tensor, some: torch.Tensor) -> None:
+        """At what was there between arithmetic that the data of training go through once, and these twice."""
+        way = list(scalings_of(self._tape.value(tensor)))
+        counts = Counter(each.key for each in way)
+        for number, scaling in enumerate(way):
+            is_twice = trained.scaled[scaling.key] == 1 and counts[scaling.key] == 2
+            if not is_twice or scaling.key in (each.key for each in way[:number]):
+                return
+            held = held_by(scaling.before)
+            before = some_of(held) if held is not None and held.shape == tensor.shape else None
+            if before is not None:
+                look = partial(_compare_before, known, trained, way[0].place)
+                self._late_values.ask(self, [before, some], look)
 
     def finish(self) -> None:
         """Tell of lines that are off scale for all modules that they evaluate: one fold may be unlike the others."""
@@ -164,7 +202,7 @@ class EvaluationScales(Instrument):
             if found is not None:
                 told.setdefault(where, []).append(found)
         for events in told.values():
-            off = [event for event in events if event.times >= _WORTH_TELLING]
+            off = [event for event in events if event.times >= _WORTH_TELLING or event.scaled is not None]
             if {event.module for event in off} == {event.module for event in events}:
                 for event in off:
                     self.emit(event)
@@ -173,6 +211,16 @@ class EvaluationScales(Instrument):
         """Whether functions that draw random numbers made all of it that was seen to be made, and train by them."""
         drawn = {place for place in evaluated.made_at if place[0] in self._drawing}
         return bool(drawn) and drawn == evaluated.made_at and drawn <= trained.made_at
+
+
+def _compare_before(
+    evaluated: _Evaluated, trained: _Trained, place: Place | None, values: Sequence[torch.Tensor]
+) -> None:
+    if any(magnitude_of(each) is None or each.shape[1:] != trained.reach.whole.shape[1:] for each in values):
+        return
+    before, now = map(reach_of, values)
+    if before.keeps_within(trained.reach) and now.leaves(trained.reach):
+        evaluated.again.append(_Again(place, before, now))
 
 
 def _note_call(evaluated: _Evaluated, values: Sequence[torch.Tensor]) -> None:
@@ -205,4 +253,13 @@ def _compared(
         drawn_alike=drawn_alike,
         trained=(trained.magnitude.typical_median, trained.magnitude.typical_largest),
         evaluated=(alike[0].typical_median, alike[0].typical_largest),
+        scaled=_scaled(evaluated, trained),
     )
+
+
+def _scaled(evaluated: _Evaluated, trained: _Trained) -> ScaledAgain | None:
+    if not evaluated.again or len(evaluated.again) < evaluated.closely:
+        return None
+    place, before, now = evaluated.again[0]
+    whole = typical(trained.reach.whole)
+    return ScaledAgain(locate(place), evaluated.closely, whole, typical(now.most), typical(before.most))

@@ -89,6 +89,7 @@ class _Targets:
     summed: bool = False
     per_sample: bool = True
     source: Source | None = None
+    made_at: Place | None = None
     made_of: int = 0
     order: list[_Rows] = field(default_factory=list)
     variation: Variation[tuple[float, ...]] = field(default_factory=Variation)
@@ -248,6 +249,7 @@ class Targets(Instrument):
         if made is not None and made.values:
             known.made_of |= made.values & ~made.guessed
             return  # what a policy chose, or a teacher said
+        known.made_at = known.made_at or self._sources.made_at(target)
         for source in self._sources.of(target)[:1]:
             known.source = known.source or source
             is_range = source.kind == "chosen" and source.high - source.low == target.shape[0]
@@ -317,6 +319,7 @@ class Targets(Instrument):
                 loader=self._sources.names[source.number] if source and drawn else "",
                 clustered=found.share,
                 deviations=found.deviations,
+                made_at=locate(known.made_at),
                 made_of=numbers_in(known.made_of),
                 varied=variation.varied,
                 varied_at=variation.varied_at,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import MaskedOut, TargetsSeen
 from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.run import LightStepsCounted
-from autograd_doctor.findings import Confidence, Finding, Severity
+from autograd_doctor.findings import Confidence, Finding, Related, Severity
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
@@ -67,6 +67,7 @@ def _ignored(event: TargetsSeen, *, beside: bool) -> Finding:
             "ignore_index": event.ignore_index if event.ignore_index is not None else "",
             "targets": event.elements,
         },
+        related=(Related("they were made here", event.made_at),) if event.made_at not in (None, event.location) else (),
         step_first=event.since + 1,
         step_count=event.all_ignored,
     )

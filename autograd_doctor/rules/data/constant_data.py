@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import InputsAlike, SamplesMetAgain, TargetsSeen
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.tapes import TapeSealed
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.operations import ADDING, CATALOGUE, JOINS, PRODUCTS, REARRANGEMENTS
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.tape import Tape, Value, numbers_in
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.directions import driven
+from autograd_doctor.views.lines import beside
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
 
@@ -146,7 +147,7 @@ def _inputs(trace: Trace, event: InputsAlike) -> Finding:
             "shape": shape(event.shape),
             "value": "not one value" if event.constant is None else event.constant,
         },
-        related=(Related("they were made here", event.made_at),) if event.made_at not in (None, event.location) else (),
+        related=beside(event.location, ("they were made here", event.made_at)),
         step_first=1,
         step_count=event.steps,
     )
@@ -186,7 +187,7 @@ def _late_inputs(trace: Trace, event: InputsAlike, targets: list[TargetsSeen], t
             "shape": shape(event.shape),
             "value": "not one value" if event.constant is None else event.constant,
         },
-        related=(Related("they were made here", event.made_at),) if event.made_at not in (None, event.location) else (),
+        related=beside(event.location, ("they were made here", event.made_at)),
         step_first=event.since + 1,
         step_count=event.steps,
     )
@@ -209,6 +210,7 @@ def _late_targets(event: TargetsSeen) -> Finding:
             "batches_before": event.varied,
             "value": event.alike if event.alike is not None else "",
         },
+        related=beside(event.location, ("they were made here", event.made_at)),
         step_first=event.alike_since + 1,
         step_count=event.alike_steps,
     )
@@ -219,7 +221,6 @@ def _targets(event: TargetsSeen, *, is_whole: bool) -> Finding:
     is_sure, value = is_whole and event.class_count == 1, _value(event)
     name = f"`{event.name}`" if event.name else "the targets"
     of = "" if is_whole else f", the first of {event.rows:,} that are read in order"
-    related = (Related("goes into the loss", event.location),) if event.location and event.chosen_at else ()
     return RULE.finding(
         f"all {plural(_elements(event), 'target')} in {name} that were seen in {plural(_steps(event), 'step')} are "
         f"{value:g}{of}: a constant output has no loss",
@@ -231,7 +232,7 @@ def _targets(event: TargetsSeen, *, is_whole: bool) -> Finding:
         if is_whole
         else "shuffle the training data; if all targets are the same, look at how they are read and encoded",
         evidence={"targets": _elements(event), "steps": _steps(event), "value": value if value is not None else ""},
-        related=related if not is_whole else (),
+        related=beside(event.location, ("they were made here", event.made_at)),
         step_first=event.since + 1,
         step_count=_steps(event),
     )

@@ -4,20 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import EvaluationOffScale
+from autograd_doctor.events.data import EvaluationOffScale, ScaledAgain
 from autograd_doctor.events.subjects import ModuleSeen
-from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     told: set[object] = set()
     for event in trace.of(EvaluationOffScale):
-        enough = event.batches >= tunables["batches"] and event.times >= tunables["times"]
-        if enough and (event.module, event.location) not in told:
+        scaled = event.scaled if event.scaled is not None and event.scaled.calls >= tunables["calls"] else None
+        if event.batches < tunables["batches"] or (event.module, event.location) in told:
+            continue
+        if scaled is not None or event.times >= tunables["times"]:
             told.add((event.module, event.location))
-            yield _finding(trace, event)
+            yield _finding(trace, event) if scaled is None else _scaled_again(trace, event, scaled)
+
+
+def _scaled_again(trace: Trace, event: EvaluationOffScale, scaled: ScaledAgain) -> Finding:
+    name = trace.module_name(event.module)
+    what = f"`{event.name}`" if event.name else "what it is given"
+    (low, high), (now_low, now_high), (before_low, before_high) = scaled.whole, scaled.most, scaled.before
+    return RULE.finding(
+        f"`{name}` is evaluated here on numbers that were scaled twice, as those that it was trained on were once: "
+        f"most of {what} lies between {now_low:.3g} and {now_high:.3g}, all of training between {low:.3g} and "
+        f"{high:.3g}; scaled once, most of it lay between {before_low:.3g} and {before_high:.3g}",
+        subject=name,
+        location=event.location,
+        confidence="medium",
+        help="scale data for evaluation as often as those for training: these come scaled already",
+        evidence={
+            "low": now_low,
+            "high": now_high,
+            "low_in_training": low,
+            "high_in_training": high,
+            "low_before": before_low,
+            "high_before": before_high,
+            "calls": scaled.calls,
+            "batches": event.batches,
+        },
+        related=(Related("they are scaled once more here", scaled.location),)
+        if scaled.location not in (None, event.location)
+        else (),
+        step_first=event.step + 1,
+    )
 
 
 def _finding(trace: Trace, event: EvaluationOffScale) -> Finding:
@@ -194,7 +225,9 @@ RULE = Rule(
     observes="The absolute values of each floating point tensor that a module is given, column by column where it is a "
     "table: all that a line evaluates it on has medians ten times as large as the largest values of training, or the "
     "largest values of the evaluation are less than a tenth of the medians of training, in a quarter of the columns. "
-    "And the lines by which both were made.",
+    "And the lines by which both were made. Or that the data of an evaluation go twice through arithmetic with "
+    "constants that those of training go through once: a quarter of the numbers is then beyond all of training, or "
+    "three quarters beyond nearly all of it, and nearly none was in between.",
     why="A model says nothing useful about numbers that are far from all that it has learned from, as are those that "
     "were not divided or standardised like the data of training, or were twice.",
     fix="Put what prepares the data into one place that training and evaluation share.",
@@ -213,7 +246,8 @@ RULE = Rule(
             "factor between the scales",
             "chosen: augmentations change a scale by less, a forgotten division by 255 by more",
         ),
-        "batches": Tunable(4, "fewest batches of the evaluation", "chosen: fewer may be odd ones"),
+        "batches": Tunable(4, "fewest batches of training", "chosen: fewer may be odd ones"),
+        "calls": Tunable(2, "fewest calls of the evaluation on data that were scaled twice", MORE_THAN_ONCE),
     },
     about="data",
     references=("https://scikit-learn.org/stable/common_pitfalls.html#inconsistent-preprocessing",),

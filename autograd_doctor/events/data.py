@@ -771,6 +771,24 @@ class StateLoaded(Event, frozen=True):
     shifted: bool = False
 
 
+class OwnStateLoaded(Event, frozen=True):
+    """A module that had learned nothing was loaded with the values that it had, as they were, and with nothing else.
+
+    name: of the module, which has so many keys. at_hand: the variable that held a state of which nothing was given to
+    any module, with so many keys (`given_keys`), none of them the module's. Of these `fitting` fit, if what they begin
+    with, `theirs`, gives way to `ours`.
+    """
+
+    name: str
+    location: Location | None
+    keys: int
+    at_hand: str
+    given_keys: int
+    theirs: str
+    ours: str
+    fitting: int
+
+
 class StatisticsLeft(Event, frozen=True):
     """Normalisations were used with running statistics as they are at first, and with weights of others.
 

@@ -857,7 +857,8 @@ class RowsAlike(Event, frozen=True):
     """All rows that a root was given in training were equal bit for bit, in each of the `steps` that were looked at.
 
     name: of the argument. different: how many such rows there were, over all steps. whole: they were whole numbers, as
-    tokens are. Told at the end of the run.
+    tokens are. repeated: the program has put them together of one, at `location`, and nothing else in these steps has
+    rows that differ, neither what was returned nor what that met. Told at the end of the run.
     """
 
     module: int
@@ -868,6 +869,7 @@ class RowsAlike(Event, frozen=True):
     steps: int
     different: int
     whole: bool = False
+    repeated: bool = False
 
 
 class TwinPasses(Event, frozen=True):

@@ -420,6 +420,17 @@ class SamplerRepeats(Event, frozen=True):
     evaluated: bool
 
 
+class LengthOfAnother(Event, frozen=True):
+    """A data set has as many samples as one of its sequences, `counted`, has entries, and reads each of them by its
+    index from another, `read`, which has more. Nobody asked for the others. location: of what tells its length."""
+
+    location: Location | None
+    rows: int
+    counted: str
+    read: str
+    entries: int
+
+
 class SamplerFallsShort(Event, frozen=True):
     """A sampler of torch was made for fewer samples than the data set of its loader has.
 

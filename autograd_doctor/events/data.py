@@ -424,6 +424,17 @@ class SamplerRepeats(Event, frozen=True):
     evaluated: bool
 
 
+class LengthOfAnother(Event, frozen=True):
+    """A data set has as many samples as one of its sequences, `counted`, has entries, and reads each of them by its
+    index from another, `read`, which has more. Nobody asked for the others. location: of what tells its length."""
+
+    location: Location | None
+    rows: int
+    counted: str
+    read: str
+    entries: int
+
+
 class SamplerFallsShort(Event, frozen=True):
     """A sampler of torch was made for fewer samples than the data set of its loader has.
 
@@ -775,6 +786,24 @@ class StateLoaded(Event, frozen=True):
     shifted: bool = False
 
 
+class OwnStateLoaded(Event, frozen=True):
+    """A module that had learned nothing was loaded with the values that it had, as they were, and with nothing else.
+
+    name: of the module, which has so many keys. at_hand: the variable that held a state of which nothing was given to
+    any module, with so many keys (`given_keys`), none of them the module's. Of these `fitting` fit, if what they begin
+    with, `theirs`, gives way to `ours`.
+    """
+
+    name: str
+    location: Location | None
+    keys: int
+    at_hand: str
+    given_keys: int
+    theirs: str
+    ours: str
+    fitting: int
+
+
 class StatisticsLeft(Event, frozen=True):
     """Normalisations were used with running statistics as they are at first, and with weights of others.
 
@@ -861,7 +890,8 @@ class RowsAlike(Event, frozen=True):
     """All rows that a root was given in training were equal bit for bit, in each of the `steps` that were looked at.
 
     name: of the argument. different: how many such rows there were, over all steps. whole: they were whole numbers, as
-    tokens are. Told at the end of the run.
+    tokens are. repeated: the program has put them together of one, at `location`, and nothing else in these steps has
+    rows that differ, neither what was returned nor what that met. Told at the end of the run.
     """
 
     module: int
@@ -872,6 +902,7 @@ class RowsAlike(Event, frozen=True):
     steps: int
     different: int
     whole: bool = False
+    repeated: bool = False
 
 
 class TwinPasses(Event, frozen=True):

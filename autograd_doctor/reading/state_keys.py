@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -44,6 +44,38 @@ def renaming(missing: Shapes, unexpected: Shapes) -> Renaming:
     for (how, prefix), fitting in found.most_common(1):
         return Renaming(how, prefix, fitting)
     return Renaming()
+
+
+class Swap(NamedTuple):
+    """What the keys of a state begin with, and those of a module in its place, for so many of them to fit."""
+
+    theirs: str = ""
+    ours: str = ""
+    fitting: int = 0
+
+
+def swap(own: Shapes, given: Shapes) -> Swap:
+    """The change of one beginning by which most of a state's keys fit a module, tensor by tensor."""
+    found: Counter[tuple[str, str]] = Counter()
+    places: defaultdict[tuple[str, tuple[int, ...]], list[str]] = defaultdict(list)
+    for key, shape in own.items():
+        places[_last(key), shape].append(key)
+    for key, shape in given.items():
+        found.update({_beginnings(key, ours) for ours in places[_last(key), shape]})
+    for (theirs, ours), fitting in found.most_common(1):
+        return Swap(theirs, ours, fitting)
+    return Swap()
+
+
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _beginnings(one: str, other: str) -> tuple[str, str]:
+    """What two keys begin with, up to the dot from which on they are the same."""
+    ends = {rest for _, rest in _splits(one)} | {one}
+    common = max((rest for rest in (other, *(rest for _, rest in _splits(other))) if rest in ends), key=len)
+    return one.removesuffix(common), other.removesuffix(common)
 
 
 def whole_parts(module: nn.Module, state: Collection[str], missing: Collection[str]) -> list[str]:

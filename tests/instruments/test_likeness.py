@@ -63,6 +63,36 @@ def test_rows_that_are_not_alike_or_are_so_on_purpose(make: Callable[[], torch.T
     assert alike(make) == []
 
 
+def of_one(loss: Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor], *layers: nn.Module) -> list[bool]:
+    """Of steps with a row that is drawn and repeated, and with an answer to it."""
+    model = nn.Sequential(nn.Linear(6, 8), *layers, nn.Linear(8, 2))
+    with watching(AlikeRows) as events:
+        make = torch.randn(6).normal_
+        trained(events, model, lambda model, x: loss(model, x.repeat(16, 1), x[:2].sign().repeat(16, 1)), make)
+    return [event.repeated for event in events.of(RowsAlike)]
+
+
+def test_one_row_and_one_answer_many_times_are_one_sample() -> None:
+    assert of_one(lambda model, x, y: (model(x) - y).square().mean()) == [True]
+    assert of_one(lambda model, x, y: nn.functional.cross_entropy(model(x), y[:, 0].gt(0).long())) == [True]
+
+
+@pytest.mark.parametrize(
+    ("loss", "layers"),
+    [
+        pytest.param(lambda m, x, y: (m(x) - y).square().mean(), (nn.Dropout(),), id="random"),
+        pytest.param(lambda m, x, y: (m(x) - y - torch.rand(16, 2)).square().mean(), (), id="other answers"),
+        pytest.param(lambda m, x, y: ((m(x) - y).square().mean(1) * torch.rand(16)).sum(), (), id="other weights"),
+        pytest.param(lambda m, x, y: (m(x) - y).mean() + m(torch.randn(4, 6)).sum(), (), id="others beside it"),
+        pytest.param(lambda m, x, y: m(x).square().mean(), (), id="no answer"),
+    ],
+)
+def test_one_row_many_times_where_something_differs(
+    loss: Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor], layers: tuple[nn.Module, ...]
+) -> None:
+    assert of_one(loss, *layers) == []
+
+
 # ---------------------------------------------------------------------------------------------------------------- twins
 
 

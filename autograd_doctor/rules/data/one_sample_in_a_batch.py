@@ -6,29 +6,35 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import RowsAlike
 from autograd_doctor.events.subjects import ModuleSeen
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    told: set[Location | None] = set()
     for event in trace.of(RowsAlike):
-        if event.steps >= tunables["steps"] and event.different >= tunables["different"]:
+        is_known = event.repeated and event.location in told
+        if event.steps >= tunables["steps"] and event.different >= tunables["different"] and not is_known:
+            told.add(event.location)
             yield _finding(trace, event)
 
 
 def _finding(trace: Trace, event: RowsAlike) -> Finding:
     name = f"`{event.name}`" if event.name else "a batch"
+    answers = ", and so is all that the loss compares with what it returns" if event.repeated else ""
     return RULE.finding(
         f"the {event.rows} rows of {name}, which `{trace.module_name(event.module)}` is trained on, are one and the "
-        f"same to the bit, in each of {plural(event.steps, 'step')} that were looked at; from step to step they "
-        "are another",
+        f"same to the bit, in each of {plural(event.steps, 'step')} that were looked at{answers}; from "
+        "step to step they are another",
         subject=event.name or "batch",
         location=event.location,
         severity="info" if event.whole else None,
         confidence="medium",
-        help="where samples are stored, store copies (`array.copy()`, `tensor.clone()`): an object that is written "
+        help="draw one sample for each row, as `random.choices(stored, k=n)` and `torch.randint(len(x), (n,))` do"
+        if event.repeated
+        else "where samples are stored, store copies (`array.copy()`, `tensor.clone()`): an object that is written "
         "over in place is one object however often it is put into a list",
         evidence={"rows": event.rows, "steps": event.steps, "different": event.different},
         step_first=event.since + 1,
@@ -116,12 +122,14 @@ RULE = Rule(
     severity="warning",
     title="all rows of a batch are the same sample",
     observes="What modules are given in training, eight rows and more: whether all of them are equal bit for bit, in "
-    "each step that was looked at, and another row in each of several steps.",
+    "each step that was looked at, and another row in each of several steps. Of rows that the program repeats, whether "
+    "in these steps nothing differs from row to row: neither what is returned nor what it is compared with.",
     why="A batch of one sample many times teaches what a single one would: the others were lost before.",
-    fix="Store copies of what is written over in place.",
+    fix="Draw each row by itself. Store copies of what is written over in place.",
     fine="Rows that were repeated by `expand`, `repeat`, or by stacking one that nobody writes over, also if they were "
-    "cast or brought to an accelerator since, and a prompt or context that stays the same in all steps. Rows of tokens "
-    "are an `info`: they may be a prompt that is answered several times, as in GRPO.",
+    "cast or brought to an accelerator since, where anything that they meet differs; and a prompt or context that "
+    "stays the same in all steps. Rows of tokens are an `info`: they may be a prompt that is answered several times, "
+    "as in GRPO.",
     needs=(ModuleSeen, RowsAlike),
     examine=examine,
     bad=(bad,),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import RowsNeverDrawn, SamplerFallsShort, SamplerRepeats
+from autograd_doctor.events.data import LengthOfAnother, RowsNeverDrawn, SamplerFallsShort, SamplerRepeats
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -23,6 +23,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.samples >= tunables["samples"] and event.location not in told:
             told.add(event.location)
             yield _finding(event, is_little=event.rows - (event.high - event.low) <= tunables["rows"])
+    for counted in trace.of(LengthOfAnother):
+        if counted.rows <= tunables["share"] * counted.entries:
+            yield _of_another(counted)
     for sampler in trace.of(SamplerRepeats):
         if sampler.passes >= tunables["passes"] and sampler.drawn <= tunables["share"] * sampler.rows:
             yield _sampler(sampler)
@@ -58,6 +61,18 @@ def _finding(event: RowsNeverDrawn, *, is_little: bool) -> Finding:
         help="draw from all rows, `torch.randint(len(x), …)`, whose upper end is left out already",
         evidence={"low": event.low, "high": event.high, "rows": event.rows, "left_out": left_out},
         related=(related,) if related is not None else (),
+    )
+
+
+def _of_another(event: LengthOfAnother) -> Finding:
+    return RULE.finding(
+        f"the data set has {plural(event.rows, 'sample')}, as `{event.counted}` has entries, and reads each by its "
+        f"index from `{event.read}`, which has {event.entries:,}: only the first {event.rows:,} can ever come",
+        subject=event.read,
+        location=event.location,
+        confidence="medium",
+        help=f"return `len(self.{event.read})`, or count what the index of a sample stands for",
+        evidence={"rows": event.rows, "entries": event.entries},
     )
 
 
@@ -118,6 +133,35 @@ def bad_sampler() -> None:
     for _ in range(4):
         for inputs, targets in loader:
             loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def bad_length_of_another() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Pieces(Dataset[torch.Tensor]):
+        def __init__(self, songs: list[torch.Tensor]) -> None:
+            self.songs = songs
+            self.starts = [(song, start) for song in range(len(songs)) for start in range(0, 32, 8)]
+
+        def __len__(self) -> int:
+            return len(self.songs)  # <- AD711
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            song, start = self.starts[index]
+            return self.songs[song][start : start + 8].clone()
+
+    torch.manual_seed(0)
+    loader = DataLoader(Pieces(list(torch.randn(64, 40))), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        for x in loader:
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -246,15 +290,16 @@ RULE = Rule(
     severity="warning",
     title="part of the data can never be drawn",
     observes="The range of `torch.randint`, where its indices take rows of a tensor that has more, in a program that "
-    "has run to its end and used the others for nothing; what samplers draw, pass by pass; and for how many samples "
-    "samplers of torch were made.",
+    "has run to its end and used the others for nothing; what samplers draw, pass by pass; for how many samples "
+    "samplers of torch were made; and from what a data set reads by the index of a sample, where it is as long as "
+    "something else.",
     why="Data that were collected, and perhaps paid for, teach nothing.",
     fix="Draw from all rows.",
     fine="Rows that are held out and used elsewhere, subsets that are a tensor of their own, samples that need their "
     "successor, and ranges that change from draw to draw.",
-    needs=(RowsNeverDrawn, SamplerFallsShort, SamplerRepeats),
+    needs=(LengthOfAnother, RowsNeverDrawn, SamplerFallsShort, SamplerRepeats),
     examine=examine,
-    bad=(bad, bad_sampler, bad_weights_of_classes),
+    bad=(bad, bad_length_of_another, bad_sampler, bad_weights_of_classes),
     good=(good, good_rest_held_out, good_what_comes_next, good_validation_sampler, good_weights_of_samples),
     tunables={
         "samples": Tunable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.data import StateLoaded, StatisticsLeft
+from autograd_doctor.events.data import OwnStateLoaded, StateLoaded, StatisticsLeft
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -32,6 +32,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _empty(event)
         elif is_mismatch and max(_share_of_model(event), _share_of_state(event)) < share:
             yield _finding(event)
+    yield from map(_own_weights, trace.of(OwnStateLoaded))
     for left in trace.of(StatisticsLeft):
         if not left.guessed or _is_far(left, tunables["variance_factor"]):
             yield _left_behind(left)
@@ -124,6 +125,23 @@ def _help(event: StateLoaded) -> str:
     )
 
 
+def _own_weights(event: OwnStateLoaded) -> Finding:
+    theirs, ours = (f"`{prefix}`" if prefix else "no prefix" for prefix in (event.theirs, event.ours))
+    return RULE.finding(
+        f"`{event.name}` was loaded with the weights that it had, and nothing of `{event.at_hand}` went into a model: "
+        f"none of its {plural(event.given_keys, 'key')} is the model's; {event.fitting} of them fit with {ours} at the "
+        f"beginning, in place of {theirs}",
+        subject=event.name,
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="rename the keys before those are chosen that the model has as well, or load the state into the part of "
+        "the model that it belongs to, with `strict=True`, which names those that do not match",
+        evidence={"loaded_keys": 0, "fitting": event.fitting, "prefix": event.theirs, "wanted": event.ours},
+        step_first=event.step + 1,
+    )
+
+
 def _is_far(event: StatisticsLeft, factor: float) -> bool:
     """Whether the statistics of the other model are far from those of no data."""
     if event.mean is None or event.lowest is None or event.highest is None:
@@ -189,6 +207,29 @@ def bad_whole_checkpoint() -> None:
     for _ in range(10):
         x = torch.randn(16, 8)
         loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_none_chosen() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def build(body: str, head: str) -> nn.ModuleDict:
+        return nn.ModuleDict({body: nn.Linear(8, 16), head: nn.Linear(16, 1)})
+
+    stored = build("trunk", "decoder").state_dict()
+    model = build("body", "head")
+    own = model.state_dict()
+    own.update({key: value for key, value in stored.items() if key in own})
+    model.load_state_dict(own)  # <- AD710
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model["head"](model["body"](x).relu()), x.sum(1, keepdim=True))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -287,7 +328,8 @@ RULE = Rule(
     severity="error",
     title="a model was given only a part of the state that was meant for it",
     observes="What `load_state_dict` gave a value to, as a share of the model and of the state, where keys are missing "
-    "and others are left over; and the prefix, or the entry of the checkpoint, that makes them fit. Normalisations "
+    "and others are left over; and the prefix, or the entry of the checkpoint, that makes them fit. Models that are "
+    "loaded with the values they have while another state, which goes to nobody, fits under other keys. Normalisations "
     "that have the weights of others, by a copy or a load, and run in evaluation mode with the statistics of no data. "
     "Where nothing shows whose the weights are, they change without an optimizer that holds them, and another model of "
     "the same class has gathered statistics far from these.",
@@ -301,9 +343,9 @@ RULE = Rule(
     "new head that is built like the old one, it is an `info` that the others differ; so it is where nothing tells how "
     "the keys would fit, and the program goes on with those that `load_state_dict` returned. Copies that gather "
     "statistics of their own in training mode, as averaged encoders and target networks do.",
-    needs=(StateLoaded, StatisticsLeft),
+    needs=(OwnStateLoaded, StateLoaded, StatisticsLeft),
     examine=examine,
-    bad=(bad, bad_whole_checkpoint, bad_buffers_left_behind),
+    bad=(bad, bad_none_chosen, bad_whole_checkpoint, bad_buffers_left_behind),
     good=(good, good_backbone_of_another_head, good_adapters_only),
     tunables={
         "loaded_share": Tunable(

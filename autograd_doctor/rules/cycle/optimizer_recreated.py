@@ -403,8 +403,8 @@ RULE = Rule(
     title="the optimizer is built anew, so that its state is lost",
     observes=(
         "Optimizers built at one line, over the same parameters with the same settings, each stepped only a few "
-        "times (or for one pass over a loader) before the next one that steps took its place. Optimizers that were given a "
-        "state and never step, while a new one with the same settings steps the same parameters from none. And "
+        "times (or for one pass over a loader) before the next one that steps took its place. Optimizers that were "
+        "given a state and never step, while a new one with the same settings steps the same parameters from none. And "
         "averages in the state of the program's own optimizers that hold nothing but the gradient of the last step, "
         "times 1 - decay. Or weights that are initialised again, or loaded with the same values, after a few steps "
         "each time, or often while one and the same optimizer goes on to step them with the averages that it has."

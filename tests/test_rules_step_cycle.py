@@ -137,6 +137,16 @@ def repeat(times: int, iteration: Callable[[int], Sequence[Event]], *before: Eve
 # ------------------------------------------------------------------------------------------------------------- AD101
 
 
+@pytest.mark.parametrize(("clears", "is_shown"), [([B], True), ([], False), ([7], False)])
+def test_where_only_other_gradients_are_cleared_is_shown(clears: list[int], is_shown: bool) -> None:
+    def iteration(i: int) -> list[Event]:
+        stale = use(*range(i + 1), parameters=[W], consumed=list(range(i)))
+        return [ran(i), stepped(i, stale, use(i, parameters=[B])), replace(cleared(i), parameters=clears)]
+
+    (finding,) = judge(missing_zero_grad.RULE, repeat(4, iteration, *seen("w", "b"), built()))
+    assert (line(CLEAR) in [each.location for each in finding.related]) == is_shown
+
+
 def test_leftovers_of_used_gradients_are_one_finding_with_names_and_error() -> None:
     def iteration(i: int) -> list[Event]:
         leftover = Accumulation(parameters=[W, B], relative_error=0.75 if i == 1 else None) if i else None

@@ -1089,6 +1089,14 @@ def unchanged(i: int, *, moved: Sequence[int] = (), norms: Sequence[float] = (1.
     return stepped(i, history, moved=list(moved), **fields)
 
 
+@pytest.mark.parametrize("own", [line(3), None])
+def test_a_step_of_the_programs_own_that_moves_nothing_may_not_write(own: Location | None) -> None:
+    events = repeat(5, lambda i: [unchanged(i)], *seen("w", "b"), built(own_step=own))
+    (finding,) = judge(parameters_unchanged.RULE, events)
+    assert "`p.add_(…)`" in finding.help if own else finding.help.startswith("raise the learning rate")
+    assert (line(3) in [each.location for each in finding.related]) == (own is not None)
+
+
 def test_parameters_that_no_step_moves() -> None:
     events = repeat(5, lambda i: [unchanged(i)], *seen("w", "b", dtype="bfloat16"), built())
     (finding,) = judge(parameters_unchanged.RULE, events)

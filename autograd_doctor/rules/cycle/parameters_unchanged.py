@@ -25,6 +25,7 @@ _IN_FLOAT32 = (
     "keep the weights in float32 (`torch.autocast` computes in 16 bits), or an optimizer that adds up what is rounded "
     "away"
 )
+_WRITE = "see that its step writes to the parameters themselves, as `p.add_(…)` does, and not to new tensors"
 _MOST = 0.5
 """Share of the values of a parameter."""
 _LEAST_MOVED, _MOST_MOVED = 0.002, 0.5
@@ -234,7 +235,7 @@ def _finding(
     *,
     undone: bool = False,
 ) -> Finding:
-    first = steps[0]
+    first, built = steps[0], trace.optimizers[optimizer]
     rates = rates_of(steps)
     dtypes = _dtypes(trace, optimizer, parameters)
     low = [dtype for dtype in dtypes if dtype in _LOW_PRECISION]
@@ -246,6 +247,7 @@ def _finding(
         advice = _IN_FLOAT32
     elif not undone:
         advice = "raise the learning rate: the updates are smaller than the precision of the weights"
+        advice = f"{_WRITE}; if it does, {advice}" if built.own_step else advice
     clip = clipped_away(trace, optimizer) if not (low or undone) else None
     if clip is not None:
         how = f"(its gradients are clipped to a norm of {clip.limit:.1e}) {how}"
@@ -261,7 +263,10 @@ def _finding(
         severity="error" if 2 * len(parameters) >= pushed else "warning",
         so_far=others_move and not trace.ended_by_itself,
         evidence={"steps": len(steps), "unchanged": len(parameters), "with_gradient": pushed, "gradient_norm": norm},
-        related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
+        related=related(
+            ("the optimizer and its rate are made here", built.location),
+            ("its step is defined here", None if undone else built.own_step),
+        ),
         step_first=ordinal(first),
         step_count=len(steps),
         parameters=parameters,

@@ -137,6 +137,16 @@ def repeat(times: int, iteration: Callable[[int], Sequence[Event]], *before: Eve
 # ------------------------------------------------------------------------------------------------------------- AD101
 
 
+@pytest.mark.parametrize(("clears", "is_shown"), [([B], True), ([], False), ([7], False)])
+def test_where_only_other_gradients_are_cleared_is_shown(clears: list[int], is_shown: bool) -> None:
+    def iteration(i: int) -> list[Event]:
+        stale = use(*range(i + 1), parameters=[W], consumed=list(range(i)))
+        return [ran(i), stepped(i, stale, use(i, parameters=[B])), replace(cleared(i), parameters=clears)]
+
+    (finding,) = judge(missing_zero_grad.RULE, repeat(4, iteration, *seen("w", "b"), built()))
+    assert (line(CLEAR) in [each.location for each in finding.related]) == is_shown
+
+
 def test_leftovers_of_used_gradients_are_one_finding_with_names_and_error() -> None:
     def iteration(i: int) -> list[Event]:
         leftover = Accumulation(parameters=[W, B], relative_error=0.75 if i == 1 else None) if i else None
@@ -1085,6 +1095,14 @@ def test_steps_at_zero_that_were_not_recorded_are_known_by_the_call_that_ended_t
 def unchanged(i: int, *, moved: Sequence[int] = (), norms: Sequence[float] = (1.0, 1.0), **fields: object) -> Event:
     history = GradientUse(parameters=[W, B], backwards=[i], norms=list(norms))
     return stepped(i, history, moved=list(moved), **fields)
+
+
+@pytest.mark.parametrize("own", [line(3), None])
+def test_a_step_of_the_programs_own_that_moves_nothing_may_not_write(own: Location | None) -> None:
+    events = repeat(5, lambda i: [unchanged(i)], *seen("w", "b"), built(own_step=own))
+    (finding,) = judge(parameters_unchanged.RULE, events)
+    assert "`p.add_(…)`" in finding.help if own else finding.help.startswith("raise the learning rate")
+    assert (line(3) in [each.location for each in finding.related]) == (own is not None)
 
 
 def test_parameters_that_no_step_moves() -> None:

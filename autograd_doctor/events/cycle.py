@@ -46,6 +46,14 @@ class GradientsRead(Event, frozen=True):
     exchanged: int = 0
 
 
+class GradientsTakenIn(Event, frozen=True):
+    """The program computed something from a gradient of this backward, and not just to change it in place. Told in
+    steps that are looked at closely.
+    """
+
+    backward: int
+
+
 class GradientsIgnored(Event, frozen=True):
     """An optimizer that the program has written stepped twice, and did not so much as look at a gradient."""
 

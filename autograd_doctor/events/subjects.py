@@ -91,6 +91,7 @@ class OptimizerBuilt(Event, frozen=True):
 
     has_tolerance: a setting of its own lets it leave parameters as they are, once gradients or changes are small.
     in_loop: a loop of the program's went round it, or round the calls that led there, so that another may follow.
+    own_step: where the program defines its `step` by itself.
     """
 
     optimizer: int
@@ -102,6 +103,7 @@ class OptimizerBuilt(Event, frozen=True):
     duplicates: list[int] = []
     has_tolerance: bool = False
     in_loop: bool = False
+    own_step: Location | None = None
 
     @property
     def climbs(self) -> bool:

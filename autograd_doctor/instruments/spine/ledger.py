@@ -317,6 +317,14 @@ class Ledger(Instrument):
                 entry.altered = entry.altered or entry.is_used_up
                 entry.key = _key(gradient)
 
+    def clipped(self, parameter: int, gradient: torch.Tensor) -> None:
+        """An operation of the program has just clipped a gradient in place, to which nothing else was done before."""
+        entry = self._gradients.get(parameter)
+        identity, version = _key(gradient)
+        if entry is not None and entry.key == (identity, version - 1):
+            entry.altered = entry.altered or entry.is_used_up
+            entry.key = identity, version
+
     def _look_for_clears(self) -> list[_Cleared]:
         """Parameters whose gradients became None or zero."""
         cleared, suspects = [], []

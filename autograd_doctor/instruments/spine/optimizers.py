@@ -18,6 +18,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.conditions import is_in_a_loop
+from autograd_doctor.reading.custom_functions import definition
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.optimizer_groups import rates_at_hand
 from autograd_doctor.reading.places import here
@@ -152,6 +153,7 @@ class Optimizers(Instrument):
                 duplicates=sorted(parameter for parameter, count in Counter(flat).items() if count > 1),
                 has_tolerance=any(name in group for group in optimizer.param_groups for name in _TOLERANCES),
                 in_loop=built_at is not None and is_in_a_loop(),
+                own_step=definition(type(optimizer), "step"),
             )
             self.emit(self._built[number])
         return number

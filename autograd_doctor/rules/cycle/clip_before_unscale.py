@@ -44,7 +44,10 @@ def _finding(trace: Trace, clips: list[GradientsClipped]) -> Finding:
             "effective_limit": first.limit / first.loss_scale,
             **({} if of_norm is None else {"norm": of_norm}),
         },
-        related=related(("the loss is scaled here", _line_of(trace, "scale"))),
+        related=related(
+            ("the loss is scaled here", _line_of(trace, "scale")),
+            ("the clipping is called from here", first.callers[-1] if first.callers else None),
+        ),
         step_first=ordinal(first),
         step_count=len(clips),
         parameters=first.parameters,
@@ -143,7 +146,8 @@ RULE = Rule(
     name="clip-before-unscale",
     severity="error",
     title="gradients were clipped while multiplied by the loss scale",
-    observes="The loss scale that is still multiplied into the gradients when they are clipped, and the limit.",
+    observes="The loss scale that is still multiplied into the gradients when they are clipped, and the limit. A line "
+    "of the program's own that scales gradients in place clips if it leads to the same norm again and again.",
     why=(
         "The scaler divides by the scale afterwards, so that what is left of a gradient clipped to 1 under a scale of "
         "65536 is 0.000015: training nearly stands still, or follows the scale as it changes."

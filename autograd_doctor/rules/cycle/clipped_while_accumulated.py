@@ -228,8 +228,9 @@ RULE = Rule(
     severity="warning",
     title="gradients are clipped again and again while they are accumulated",
     observes=(
-        "Steps on the sum of several backwards of one loss that `clip_grad_norm_` clipped again and again as it grew: "
-        "what the sum was scaled by before the last backward, and that the step used what the last clipping left."
+        "Steps on the sum of several backwards of one loss that `clip_grad_norm_`, or a line of the program's own, "
+        "clipped again and again as it grew: what the sum was scaled by before the last backward, and that the step "
+        "used what the last clipping left."
     ),
     why=(
         "Each clipping scales all that has been accumulated, and the next gradient is added to it in full: the first "

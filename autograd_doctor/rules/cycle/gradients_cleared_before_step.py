@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
-from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.cycle import GradientsTakenIn, ScalerUsed
 from autograd_doctor.events.steps import BackwardRan, BatchDrawn, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
@@ -105,8 +105,9 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
 
     A backward that also wrote gradients of an input was there to probe, and a closure runs anew for every evaluation.
     One that another optimizer's step has used was its turn: these parameters rested, and have turns of their own.
-    Where parameters were moved in between, the next backward ran at another point, to which these had shown the way;
-    and a gradient that was changed before the step may have got back what was kept of the others.
+    Where parameters were moved in between, the next backward ran at another point, to which these had shown the way.
+    A gradient from which something was computed was wanted for that, and one that was changed before the step may have
+    got back what was kept of the others.
     """
     step, cleared, backward, parameters = loss
     uses = [use for use in step.uses if has_new(use) and set(use.parameters) & set(parameters)]
@@ -118,6 +119,7 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
         and all(same_objective(trace, backward.backward, use.backwards[0]) for use in uses)
         and trace.optimized.issuperset(backward.wrote)
         and not _was_used(trace, backward)
+        and all(taken.backward != backward.backward for taken in trace.of(GradientsTakenIn))
     )
 
 
@@ -369,12 +371,14 @@ RULE = Rule(
         "The gradients that a generator's loss leaves in its critic, those of a saliency or adversarial pass, and "
         "batches that are thrown away now and then are cleared on purpose: the step that follows has its own. So are "
         "those of parameters that do not train while another optimizer has its turn on the same loss, or while others "
-        "learn from it, and those that were used to move to another point, as in sharpness-aware minimisation."
+        "learn from it, those that were used to move to another point, as in sharpness-aware minimisation, and those "
+        "of micro-batches that something was computed from before, as the noise in them, or a sum kept elsewhere."
     ),
     needs=(
         BackwardRan,
         BatchDrawn,
         GradientsCleared,
+        GradientsTakenIn,
         OptimizerBuilt,
         OptimizerStepped,
         ScalerUsed,

@@ -59,6 +59,7 @@ def _finding(trace: Trace, optimizer: int | None, total: int, stale: Stale) -> F
             ("this backward left its gradients behind", _line_of(trace, (use.consumed or use.foreign)[-1])),
             ("another optimizer stepped on them here", None if own else use.foreign_step_at),
             ("this backward added to what was left", _line_of(trace, use.backwards[-1])),
+            ("only other gradients are cleared here", _clears_others(trace, optimizer, parameters) if own else None),
         ),
         step_first=ordinal(first),
         step_count=_count(stale),
@@ -93,6 +94,15 @@ def _how_to_clear(trace: Trace, optimizer: int | None, parameters: list[int], us
     if clearings:
         return f"{call} {before}: what the program clears leaves these parameters out"
     return f"{call} right after the step" if several else f"{call} {before}, or right after the step"
+
+
+def _clears_others(trace: Trace, optimizer: int | None, parameters: list[int]) -> Location | None:
+    """The line that clears gradients of the same optimizer, where none clears these."""
+    held = trace.optimizer_parameters.get(optimizer, frozenset()) if optimizer is not None else frozenset()
+    clearings = [clearing for clearing in trace.of(GradientsCleared) if not held.isdisjoint(clearing.parameters)]
+    if any(set(clearing.parameters) & set(parameters) for clearing in clearings):
+        return None
+    return next((clearing.location for clearing in clearings), None)
 
 
 def bad() -> None:

@@ -26,6 +26,7 @@ _IN_FLOAT32 = (
     "keep the weights in float32 (`torch.autocast` computes in 16 bits), or an optimizer that adds up what is rounded "
     "away"
 )
+_WRITE = "see that its step writes to the parameters themselves, as `p.add_(…)` does, and not to new tensors"
 _MOST = 0.5
 """Share of the values of a parameter."""
 _LEAST_MOVED, _MOST_MOVED = 0.002, 0.5
@@ -256,7 +257,7 @@ def _finding(
     *,
     undone: bool = False,
 ) -> Finding:
-    first = steps[0]
+    first, built = steps[0], trace.optimizers[optimizer]
     rates = rates_of(steps)
     dtypes = _dtypes(trace, optimizer, parameters)
     low = [dtype for dtype in dtypes if dtype in _LOW_PRECISION]
@@ -268,13 +269,17 @@ def _finding(
         advice = _IN_FLOAT32
     elif not undone:
         advice = "raise the learning rate: the updates are smaller than the precision of the weights"
+        advice = f"{_WRITE}; if it does, {advice}" if built.own_step else advice
     clip = clipped_away(trace, optimizer) if not (low or undone) else None
     if clip is not None:
         how = f"(its gradients are clipped to a norm of {clip.limit:.1e}) {how}"
         advice = "raise the limit of the clipping: the updates are smaller than the precision of the weights"
     elif others_move:
         advice += _how_coarse(trace, parameters[0], _values(trace, optimizer))
-    places = related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location))
+    places = related(
+        ("the optimizer and its rate are made here", built.location),
+        ("its step is defined here", None if undone else built.own_step),
+    )
     return RULE.finding(
         f"{plural(len(steps), 'step')} of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
         f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g}"

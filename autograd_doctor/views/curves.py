@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.steps import BackwardRan
-from autograd_doctor.findings import Location
+from autograd_doctor.findings import Location, Number
 from autograd_doctor.trace import Trace
 
 Course = list[tuple[int, float]]
@@ -87,3 +88,20 @@ def is_contested(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) ->
         return True
     others = (ran for ran in trace.of(BackwardRan) if ran not in runs and ran.kind == "backward")
     return any(not taught.isdisjoint(ran.reached) for ran in others)
+
+
+def falls_on(course: Course, slowing: Number, minimum: Number) -> bool:
+    """Whether a loss is below zero, lower at the end than ever at first, and hardly falls slower than it did.
+
+    slowing: the share of its first slope that it still has. minimum: the fewest points that tell.
+    """
+    if len(course) < minimum:
+        return False
+    third = len(course) // 3
+    parts = course[:third], course[third:-third], course[-third:]
+    (first_at, first), (middle_at, middle), (last_at, last) = (
+        (fmean(step for step, _ in part), fmean(loss for _, loss in part)) for part in parts
+    )
+    early, late = (middle - first) / (middle_at - first_at), (last - middle) / (last_at - middle_at)
+    lowest, highest = min(loss for _, loss in parts[0]), max(loss for _, loss in parts[2])
+    return last < 0 and highest < lowest and early < 0 and late <= slowing * early

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 from typing import NamedTuple
 
 from autograd_doctor.events.data import TargetsSeen, WeightsLoaded
@@ -14,7 +13,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.curves import Course, is_contested
+from autograd_doctor.views.curves import Course, falls_on, is_contested
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.views.loaded import loaded_before
 from autograd_doctor.views.losses import descends, elsewhere
@@ -32,7 +31,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue
         course = [(ran.step, -ran.loss if _climbs(events) else ran.loss) for ran in runs if ran.loss is not None]
         course = [(step, loss) for step, loss in course if loss == loss]
-        if len(course) >= tunables["minimum_steps"] and _falls_on(course, tunables["slowing"]):
+        if falls_on(course, tunables["slowing"], tunables["minimum_steps"]):
             doubt = _doubt(trace, events[0], course, taught & trace.optimized, tunables["known"])
             yield _finding(trace, events[0], course, sorted(taught & trace.optimized), doubt)
     lower = [event for event in trace.of(ObjectiveMinimised) if descends(trace, event.backward)]
@@ -45,18 +44,6 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _climbs(events: Sequence[LossSignSeen]) -> bool:
     return events[0].maximises is not None
-
-
-def _falls_on(course: Course, slowing: float) -> bool:
-    """Whether a loss is below zero, lower at the end than ever at first, and hardly falls slower than it did."""
-    third = len(course) // 3
-    parts = course[:third], course[third:-third], course[-third:]
-    (first_at, first), (middle_at, middle), (last_at, last) = (
-        (fmean(step for step, _ in part), fmean(loss for _, loss in part)) for part in parts
-    )
-    early, late = (middle - first) / (middle_at - first_at), (last - middle) / (last_at - middle_at)
-    lowest, highest = min(loss for _, loss in parts[0]), max(loss for _, loss in parts[2])
-    return last < 0 and highest < lowest and early < 0 and late <= slowing * early
 
 
 def _chance(trace: Trace, event: LossSignSeen) -> float | None:

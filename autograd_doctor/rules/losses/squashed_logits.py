@@ -183,7 +183,7 @@ RULE = Rule(
     severity="error",
     title="an activation squashes the scores that the loss takes",
     observes="The prediction of `cross_entropy`, or of a log-softmax that goes into `nll_loss`, came out of a sigmoid, "
-    "tanh, ReLU or the like; for `binary_cross_entropy_with_logits`, out of a ReLU or tanh.",
+    "tanh, ReLU, clamp at zero or the like; for `binary_cross_entropy_with_logits`, out of a ReLU or tanh.",
     why="These losses take scores of any size. Scores from 0 to 1 or from -1 to 1 cannot say that a class is sure; "
     "of scores that are never negative, those at 0 have no gradient, and whole classes stop learning.",
     fix="Leave out the activation behind the last layer.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from autograd_doctor.events.numerics import LossesFollowed
-from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Location, Number
 from autograd_doctor.trace import Trace
 
@@ -82,12 +82,23 @@ def curves(trace: Trace) -> list[Curve]:
 
 def is_contested(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) -> bool:
     """Whether something else than a loss has a say: a network held otherwise, or not at all, or another loss."""
-    if any(not taught <= held for held in trace.optimizer_parameters.values() if held & taught):
-        return True
-    if any(not taught.issuperset(ran.values or ()) for ran in runs) or not taught & trace.optimized:
+    if is_shared(trace, taught) or any(not taught.issuperset(ran.values or ()) for ran in runs):
         return True
     others = (ran for ran in trace.of(BackwardRan) if ran not in runs and ran.kind == "backward")
     return any(not taught.isdisjoint(ran.reached) for ran in others)
+
+
+def is_shared(trace: Trace, taught: set[int]) -> bool:
+    """Whether some of what a loss teaches is held otherwise than the rest, or nothing is held."""
+    held_apart = any(not taught <= held for held in trace.optimizer_parameters.values() if held & taught)
+    return held_apart or not taught & trace.optimized
+
+
+def steps_on_others(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) -> bool:
+    """Whether a step moved what a loss teaches by gradients that came of another backward, or may have."""
+    numbers = {ran.backward for ran in runs}
+    uses = [use for step in trace.of(OptimizerStepped) for use in step.uses if not taught.isdisjoint(use.parameters)]
+    return not uses or any(use.left_over or not numbers.issuperset(use.backwards) for use in uses)
 
 
 def falls_on(course: Course, slowing: Number, minimum: Number) -> bool:

@@ -35,7 +35,9 @@ def _grows_with_scale(trace: Trace, runs: list[BackwardRan], taught: set[int]) -
     """Whether each loss is a difference of distances, and nothing holds what they are computed from."""
     made_at = {ran.root.made_at for ran in runs} - {None}
     roots = [root for tape in trace.tapes for root in tape.roots if root.by is not None and root.by.location in made_at]
-    return bool(roots) and not taught & trace.moved_by_hand and all(map(is_difference_of_distances, roots))
+    rewritten = {parameter for step in trace.of(OptimizerStepped) for parameter in step.rewritten}
+    is_held = not taught.isdisjoint(trace.moved_by_hand | rewritten)
+    return bool(roots) and not is_held and all(map(is_difference_of_distances, roots))
 
 
 def _runs_away(course: Course, tunables: Tunables) -> bool:

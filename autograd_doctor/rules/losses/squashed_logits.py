@@ -37,7 +37,7 @@ def _squashed(event: LossComputed) -> Shaping | None:
 
 
 def _is_narrow(shaping: Shaping) -> bool:
-    """Whether it leaves little room; scores that are cut off far out are so on purpose, and cosines to be sure."""
+    """Whether it leaves little room; what is cut off far out is so on purpose; cosines only for safety."""
     if shaping.low is None or shaping.low >= 0:
         return shaping.low is not None
     return shaping.high is not None and shaping.high - shaping.low <= _ROOM and shaping.operation not in CLAMPS

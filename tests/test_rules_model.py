@@ -359,6 +359,29 @@ def test_other_losses_below_zero_are_silent(happened: list[Event]) -> None:
     assert examined(maximised_loss.RULE, WHO, happened) == []
 
 
+GAME = [built(HIDDEN), *course(FALLING, values=[HIDDEN, HEAD]), backward(30, line=40, reached=[HIDDEN])]
+
+
+def test_a_part_in_which_the_other_network_of_a_game_has_no_say() -> None:
+    steps = [stepped(step, {HIDDEN: 1.0}) for step in range(12)]
+    (finding,) = examined(maximised_loss.RULE, WHO, GAME, steps, sign(alone=True))
+    assert (line(finding), finding.severity, finding.confidence) == (19, "warning", "medium")
+    assert "another network" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("steps", "more"),
+    [
+        pytest.param([stepped(2, {HIDDEN: 1.0})], {}, id="all of it is of both"),
+        pytest.param([stepped(2, {HIDDEN: 1.0})], {"alone": True, "limited": True}, id="limited"),
+        pytest.param([stepped(30, {HIDDEN: 1.0})], {"alone": True}, id="by the gradients of another loss"),
+        pytest.param([], {"alone": True}, id="by gradients that nobody saw"),
+    ],
+)
+def test_other_games_are_silent(steps: list[Event], more: dict[str, bool]) -> None:
+    assert examined(maximised_loss.RULE, WHO, GAME, steps, sign(**more)) == []
+
+
 # --------------------------------------------------------------------------------------- AD610 missing-nonlinearity
 
 

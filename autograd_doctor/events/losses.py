@@ -665,7 +665,8 @@ class LossSignSeen(Event, frozen=True):
     negated: what is minimised is its negative, up to constants, positive weights and what is made of parameters alone.
     operation, bounded_at: what made it. is_loss: that is a loss function of torch. negated_at: where its sign was
     changed last. maximises: the optimizer that holds the parameters and climbs. limited: it cannot grow for ever, as
-    the distance of unit vectors cannot. Told when it is new for a line.
+    the distance of unit vectors cannot. alone: what can is a summand of which all parameters are taught. Told when it
+    is new for a line.
     """
 
     backward: int
@@ -677,6 +678,7 @@ class LossSignSeen(Event, frozen=True):
     negated_at: Location | None = None
     maximises: int | None = None
     limited: bool = False
+    alone: bool = False
 
 
 class TermWeightTurned(Event, frozen=True):

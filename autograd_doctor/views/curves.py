@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from autograd_doctor.events.numerics import LossesFollowed
-from autograd_doctor.events.steps import BackwardRan
-from autograd_doctor.findings import Location
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.findings import Location, Number
 from autograd_doctor.trace import Trace
 
 Course = list[tuple[int, float]]
@@ -81,9 +82,37 @@ def curves(trace: Trace) -> list[Curve]:
 
 def is_contested(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) -> bool:
     """Whether something else than a loss has a say: a network held otherwise, or not at all, or another loss."""
-    if any(not taught <= held for held in trace.optimizer_parameters.values() if held & taught):
-        return True
-    if any(not taught.issuperset(ran.values or ()) for ran in runs) or not taught & trace.optimized:
+    if is_shared(trace, taught) or any(not taught.issuperset(ran.values or ()) for ran in runs):
         return True
     others = (ran for ran in trace.of(BackwardRan) if ran not in runs and ran.kind == "backward")
     return any(not taught.isdisjoint(ran.reached) for ran in others)
+
+
+def is_shared(trace: Trace, taught: set[int]) -> bool:
+    """Whether some of what a loss teaches is held otherwise than the rest, or nothing is held."""
+    held_apart = any(not taught <= held for held in trace.optimizer_parameters.values() if held & taught)
+    return held_apart or not taught & trace.optimized
+
+
+def steps_on_others(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) -> bool:
+    """Whether a step moved what a loss teaches by gradients that came of another backward, or may have."""
+    numbers = {ran.backward for ran in runs}
+    uses = [use for step in trace.of(OptimizerStepped) for use in step.uses if not taught.isdisjoint(use.parameters)]
+    return not uses or any(use.left_over or not numbers.issuperset(use.backwards) for use in uses)
+
+
+def falls_on(course: Course, slowing: Number, minimum: Number) -> bool:
+    """Whether a loss is below zero, lower at the end than ever at first, and hardly falls slower than it did.
+
+    slowing: the share of its first slope that it still has. minimum: the fewest points that tell.
+    """
+    if len(course) < minimum:
+        return False
+    third = len(course) // 3
+    parts = course[:third], course[third:-third], course[-third:]
+    (first_at, first), (middle_at, middle), (last_at, last) = (
+        (fmean(step for step, _ in part), fmean(loss for _, loss in part)) for part in parts
+    )
+    early, late = (middle - first) / (middle_at - first_at), (last - middle) / (last_at - middle_at)
+    lowest, highest = min(loss for _, loss in parts[0]), max(loss for _, loss in parts[2])
+    return last < 0 and highest < lowest and early < 0 and late <= slowing * early

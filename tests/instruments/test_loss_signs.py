@@ -141,3 +141,22 @@ def test_an_optimizer_that_climbs_turns_the_sign() -> None:
 def test_a_line_that_changes_its_sign_is_told_again() -> None:
     signs = iter((1.0, 1.0, -1.0))
     assert [event.negated for event in told(lambda p, y: functional.mse_loss(p, y) * next(signs))] == [False, True]
+
+
+OTHER = nn.Linear(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "alone"),
+    [
+        pytest.param(lambda p, y: -functional.mse_loss(p, y), True, id="of one network"),
+        pytest.param(lambda p, y: -functional.mse_loss(p + OTHER(y).detach(), y), False, id="of two"),
+        pytest.param(
+            lambda p, y: -functional.mse_loss(p, y) - functional.mse_loss(p + OTHER(y).detach(), y), True, id="in part"
+        ),
+        pytest.param(lambda p, y: -functional.mse_loss(OTHER(p), y), True, id="all are taught"),
+    ],
+)
+def test_whether_another_network_has_a_say_in_all_of_it(loss: Loss, alone: bool) -> None:
+    (event,) = told(loss)
+    assert event.alone is alone

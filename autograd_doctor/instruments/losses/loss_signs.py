@@ -36,7 +36,8 @@ _MOST_PLACES = 16
 class _Bounded(NamedTuple):
     """A tensor that is something never below zero, or its negative, up to a constant; where its sign was changed.
 
-    limited: it cannot grow for ever.
+    limited: it cannot grow for ever. values: the parameters, as bits, of the part of it that has the fewest of those
+    that can.
     """
 
     negated: bool
@@ -44,6 +45,7 @@ class _Bounded(NamedTuple):
     location: Location | None
     negated_at: Location | None = None
     limited: bool = False
+    values: int = 0
 
     def turned(self, location: Location | None) -> _Bounded:
         return self._replace(negated=not self.negated, negated_at=location)
@@ -97,6 +99,7 @@ class LossSigns(LossQuery):
                 negated_at=known.negated_at,
                 maximises=climber,
                 limited=known.limited,
+                alone=not known.values & ~root.connected,
             )
         )
 
@@ -122,9 +125,10 @@ def _label(op: Op, known: Labels[_Label]) -> _Label | None:
         return _Before.LOG_PROBABILITIES
     of_classes = op.name == "nll_loss" and first is _Before.LOG_PROBABILITIES
     if op.name in NEVER_NEGATIVE or of_classes:
-        return _Bounded(False, op.name, op.location, limited=op.name in REGRESSION and _are_confined(before))
+        limited = op.name in REGRESSION and _are_confined(before)
+        return _Bounded(False, op.name, op.location, limited=limited, values=op.output.values)
     if first in (_Before.RESIDUAL, _Before.CHORD) and (op.name in _SIZES or _is_even_power(op)):
-        return _Bounded(False, op.called, op.location, limited=first is _Before.CHORD)
+        return _Bounded(False, op.called, op.location, limited=first is _Before.CHORD, values=op.output.values)
     bounded = [each for each in before if isinstance(each, _Bounded)]
     if bounded and len(bounded) + before.count(_Before.PENALTY) == len(before):
         return _carried(op, bounded, known)
@@ -226,4 +230,5 @@ def _agreed(bounded: list[_Bounded]) -> _Bounded | None:
     """The common sign, None where there are both."""
     if len({each.negated for each in bounded}) != 1:
         return None
-    return bounded[0]._replace(limited=all(each.limited for each in bounded))
+    free = [each.values for each in bounded if not each.limited]
+    return bounded[0]._replace(limited=not free, values=min(free, key=int.bit_count, default=bounded[0].values))

@@ -170,7 +170,8 @@ RULE = Rule(
     severity="error",
     title="a sigmoid of a sigmoid is what the loss is computed from",
     observes="The prediction of `binary_cross_entropy_with_logits` (`nn.BCEWithLogitsLoss`) or of "
-    "`multilabel_soft_margin_loss` came out of a sigmoid or a softmax.",
+    "`multilabel_soft_margin_loss` came out of a sigmoid or a softmax; or out of a sigmoid of one, where it goes into "
+    "another loss, of torch or written by hand.",
     why="The second sigmoid turns values from 0 to 1 into probabilities from 0.5 to 0.73: none can be predicted to be "
     "less likely than not, and the loss stays near log 2.",
     fix="Let the model return scores, and take the sigmoid outside, where probabilities are wanted. Or keep it, and "

@@ -9,10 +9,12 @@ from statistics import median
 from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.curves import Course, Curve, curves, is_contested
+from autograd_doctor.views.curves import Course, Curve, curves, falls_on, is_contested
+from autograd_doctor.views.growing import is_difference_of_distances
 from autograd_doctor.views.losses import elsewhere
 
 
@@ -20,8 +22,22 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for curve in curves(trace):
         runs, course = [ran for ran in curve.backwards if ran.kind == "backward"], curve.course
         taught = {parameter for ran in runs for parameter in ran.reached}
-        if _runs_away(course, tunables) and not is_contested(trace, runs, taught):
+        if is_contested(trace, runs, taught):
+            continue
+        is_steady = falls_on(course, tunables["slowing"], tunables["minimum_points"])
+        if _runs_away(course, tunables):
             yield _finding(curve, runs, course, sorted(taught & trace.optimized))
+        elif is_steady and _grows_with_scale(trace, runs, taught):
+            yield _finding(curve, runs, course, sorted(taught & trace.optimized), is_difference=True)
+
+
+def _grows_with_scale(trace: Trace, runs: list[BackwardRan], taught: set[int]) -> bool:
+    """Whether each loss is a difference of distances, and nothing holds what they are computed from."""
+    made_at = {ran.root.made_at for ran in runs} - {None}
+    roots = [root for tape in trace.tapes for root in tape.roots if root.by is not None and root.by.location in made_at]
+    rewritten = {parameter for step in trace.of(OptimizerStepped) for parameter in step.rewritten}
+    is_held = not taught.isdisjoint(trace.moved_by_hand | rewritten)
+    return bool(roots) and not is_held and all(map(is_difference_of_distances, roots))
 
 
 def _runs_away(course: Course, tunables: Tunables) -> bool:
@@ -38,16 +54,23 @@ def _runs_away(course: Course, tunables: Tunables) -> bool:
     return far and median(last) < tunables["acceleration"] * median(second)
 
 
-def _finding(curve: Curve, runs: list[BackwardRan], course: Course, parameters: list[int]) -> Finding:
+def _finding(
+    curve: Curve, runs: list[BackwardRan], course: Course, parameters: list[int], *, is_difference: bool = False
+) -> Finding:
     (first_at, first), (last_at, last) = course[0], course[-1]
     made_at = next((ran.root.made_at for ran in runs if ran.root.made_at is not None), None)
     location = made_at or curve.location
+    how, why = "ever faster", "there is no lowest value that it could come to"
+    if is_difference:
+        how = "without slowing down"
+        why = "it is the difference of distances between what is learned, and falls for ever as all that grows"
     return RULE.finding(
-        f"the loss went from {first:.3g} to {last:.3g} in {last_at - first_at + 1} steps, ever faster: there is no "
-        "lowest value that it could come to",
+        f"the loss went from {first:.3g} to {last:.3g} in {last_at - first_at + 1} steps, {how}: {why}",
         subject=next((ran.root.name for ran in runs if ran.root.name), "the loss"),
         location=location,
-        help="look for the term that falls without end: a sign that is turned around, or a distance, variance or "
+        help="stop at a margin: `relu(near - far + margin)`, or give all of it a length of 1"
+        if is_difference
+        else "look for the term that falls without end: a sign that is turned around, or a distance, variance or "
         "divergence that is to be small and is made large",
         evidence={"losses": curve.told()},
         related=elsewhere("the backward ran here", curve.location, location),
@@ -137,14 +160,15 @@ RULE = Rule(
     title="a loss falls without end",
     observes="The losses of a line, from step to step, where nothing but this loss teaches the parameters that it was "
     "computed from: whether the last of them lie a thousand times as far below zero as the first lay from it, and "
-    "they fall faster in the end than at first.",
+    "they fall faster in the end than at first. Of a loss that is a difference of distances between what is learned, "
+    "with nothing that holds its scale, whether it is below zero and falls without slowing down.",
     why="Minimising what has no lowest value makes the numbers large and nothing better: the part that can fall "
     "without end is all that counts.",
     fix="Turn the sign of that term around, or bound it.",
     fine="Losses of adversaries, critics and actors, which something else holds back, and those that fall below zero "
     "to some level. A negative log-likelihood falls by the logarithm of the scale only: by a factor of ten where a "
     "scale of 1 has shrunk to a millionth.",
-    needs=(BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, ParameterSeen),
+    needs=(BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, ParameterSeen, TapeSealed),
     examine=examine,
     bad=(bad,),
     good=(good, good_likelihood, good_actor),
@@ -156,6 +180,11 @@ RULE = Rule(
             1000.0,
             "how far below zero the loss must be, in sizes of what it was at first",
             "chosen: logarithms of densities, which may be negative, do not come as far",
+        ),
+        "slowing": Tunable(
+            0.5,
+            "share of its first slope that a difference of distances still falls with at the end",
+            "chosen: what comes near a limit has slowed down to less",
         ),
         "acceleration": Tunable(
             2.0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 from typing import NamedTuple
 
 from autograd_doctor.events.data import TargetsSeen, WeightsLoaded
@@ -14,7 +13,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.curves import Course, is_contested
+from autograd_doctor.views.curves import Course, falls_on, is_contested, is_shared, steps_on_others
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.views.loaded import loaded_before
 from autograd_doctor.views.losses import descends, elsewhere
@@ -28,12 +27,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for location, events in seen.items():
         runs = [ran for ran in trace.of(BackwardRan) if ran.location == location and ran.kind == "backward"]
         taught = {parameter for ran in runs for parameter in ran.reached}
-        if not all(event.negated for event in events) or is_contested(trace, runs, taught):
+        if not all(event.negated for event in events):
+            continue
+        is_game = is_contested(trace, runs, taught)
+        if is_game and not _is_lost_by_itself(trace, events, runs, taught):
             continue
         course = [(ran.step, -ran.loss if _climbs(events) else ran.loss) for ran in runs if ran.loss is not None]
         course = [(step, loss) for step, loss in course if loss == loss]
-        if len(course) >= tunables["minimum_steps"] and _falls_on(course, tunables["slowing"]):
+        if falls_on(course, tunables["slowing"], tunables["minimum_steps"]):
             doubt = _doubt(trace, events[0], course, taught & trace.optimized, tunables["known"])
+            if is_game:
+                doubt = _Doubt("another network has a part in it", "the game is meant to be one of these")
             yield _finding(trace, events[0], course, sorted(taught & trace.optimized), doubt)
     lower = [event for event in trace.of(ObjectiveMinimised) if descends(trace, event.backward)]
     for found in in_several_steps(trace, lower, lambda event: event.location, tunables["minimum_bounds"]):
@@ -43,20 +47,16 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _turned(turned)
 
 
+def _is_lost_by_itself(trace: Trace, events: Sequence[LossSignSeen], runs: list[BackwardRan], taught: set[int]) -> bool:
+    """Whether a part that falls is of the data and the network alone, which nothing else moves: the other network of a
+    game has no say in that."""
+    if is_shared(trace, taught) or taught & trace.moved_by_hand:
+        return False
+    return all(event.alone and not event.limited for event in events) and not steps_on_others(trace, runs, taught)
+
+
 def _climbs(events: Sequence[LossSignSeen]) -> bool:
     return events[0].maximises is not None
-
-
-def _falls_on(course: Course, slowing: float) -> bool:
-    """Whether a loss is below zero, lower at the end than ever at first, and hardly falls slower than it did."""
-    third = len(course) // 3
-    parts = course[:third], course[third:-third], course[-third:]
-    (first_at, first), (middle_at, middle), (last_at, last) = (
-        (fmean(step for step, _ in part), fmean(loss for _, loss in part)) for part in parts
-    )
-    early, late = (middle - first) / (middle_at - first_at), (last - middle) / (last_at - middle_at)
-    lowest, highest = min(loss for _, loss in parts[0]), max(loss for _, loss in parts[2])
-    return last < 0 and highest < lowest and early < 0 and late <= slowing * early
 
 
 def _chance(trace: Trace, event: LossSignSeen) -> float | None:
@@ -268,7 +268,8 @@ RULE = Rule(
     title="a loss is maximised",
     observes="The root of a backward was the negative of a loss function of torch, or of the size of differences from "
     "data, up to constants, positive weights and penalties on parameters alone, or its optimizer climbs. The value "
-    "fell as long as the run lasted, without slowing down, and nothing else taught the parameters. Or the lower of a "
+    "fell as long as the run lasted, without slowing down, and nothing else taught the "
+    "parameters, or had a say in a summand of it. Or the lower of a "
     "ratio times data and the same of a ratio kept near 1, which bounds a gain from below, was a term of the loss. Or "
     "the weight of a term that is never below zero faded away, step by step, and went on falling below zero.",
     why="There is no lowest value to come to: the model is driven away from its targets, further in each step.",

@@ -223,9 +223,9 @@ RULE = Rule(
     name="output-range-excludes-target",
     severity="warning",
     title="the last activation cannot give the values of the targets",
-    observes="The prediction of a loss by value came straight out of a sigmoid, tanh, ReLU, softmax or the like, and a "
-    "good part of the targets lies beyond the range of that, in every call that was looked at; or out of a softmax, "
-    "and targets sum to more than 1 where its output sums to 1.",
+    observes="The prediction of a loss by value came straight out of a sigmoid, tanh, ReLU, softmax, clamp or the "
+    "like, or is the state of a recurrent layer, and a good part of the targets lies beyond the range of that, in "
+    "every call that was looked at; or it came out of a softmax, and targets sum to more than 1 where it sums to 1.",
     why="What cannot be reached is approached until the activation saturates: the output sticks to its limit, its "
     "gradient goes to zero, and the loss keeps what is left of the distance.",
     fix="End with a linear layer, or scale the targets into the range of the activation and the output back.",

@@ -37,7 +37,7 @@ def _squashed(event: LossComputed) -> Shaping | None:
 
 
 def _is_narrow(shaping: Shaping) -> bool:
-    """Whether it leaves little room; scores that are cut off far out are so on purpose, and cosines to be sure."""
+    """Whether it leaves little room; what is cut off far out is so on purpose; cosines only for safety."""
     if shaping.low is None or shaping.low >= 0:
         return shaping.low is not None
     return shaping.high is not None and shaping.high - shaping.low <= _ROOM and shaping.operation not in CLAMPS
@@ -183,7 +183,7 @@ RULE = Rule(
     severity="error",
     title="an activation squashes the scores that the loss takes",
     observes="The prediction of `cross_entropy`, or of a log-softmax that goes into `nll_loss`, came out of a sigmoid, "
-    "tanh, ReLU or the like; for `binary_cross_entropy_with_logits`, out of a ReLU or tanh.",
+    "tanh, ReLU, clamp at zero or the like; for `binary_cross_entropy_with_logits`, out of a ReLU or tanh.",
     why="These losses take scores of any size. Scores from 0 to 1 or from -1 to 1 cannot say that a class is sure; "
     "of scores that are never negative, those at 0 have no gradient, and whole classes stop learning.",
     fix="Leave out the activation behind the last layer.",

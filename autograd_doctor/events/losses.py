@@ -569,7 +569,7 @@ class PaddingRead(Event, frozen=True):
 
     padded: in how many of the `sequences` this position is only filled up. is_state: it is the final state of a
     recurrent layer that went through it. declared: what said so, at `declared_at`: an "embedding" by its `padding_idx`,
-    "pad_sequence", or "pad_packed_sequence" by the lengths.
+    "pad_sequence", "filling up" by the program itself, or "pad_packed_sequence" by the lengths.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The last position of sequences that are filled up there, read as if it held their end, or a state after it.
 
-That they are filled up is declared: by the `padding_idx` of an embedding, by `pad_sequence`, or by the lengths that
-packed sequences are unpacked with.
+That they are filled up is declared: by the `padding_idx` of an embedding, by `pad_sequence` or what a program does in
+its place, or by the lengths that packed sequences are unpacked with.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.operations import RECURRENT
+from autograd_doctor.reading.filling_up import FillingUp
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.padding import padding_of
 from autograd_doctor.reading.places import Place, locate
@@ -88,6 +89,7 @@ class PaddingReads(Instrument):
         self._course = course
         self._lineage = lineage
         self._filled: ValueTable[_Filled] = self.value_table()
+        self._filling_up = FillingUp(site.signals.operations.version_found)
         self._goes_through: set[Place | None] = set()
         self._told = 0
 
@@ -98,7 +100,11 @@ class PaddingReads(Instrument):
     def _recorded(self, recorded: Recorded) -> None:
         if recorded.operation is None or self._told >= _MOST_EVENTS:
             return
-        filled = _declared(recorded.operation, recorded.output) or (self._carried(recorded) if self._filled else None)
+        filled = (
+            _declared(recorded.operation, recorded.output)
+            or self._filled_up(recorded.operation, recorded.output)
+            or (self._carried(recorded) if self._filled else None)
+        )
         if filled is not None:
             self._filled.put(recorded.output, filled)
         elif self._filled and has_graph(recorded.output):
@@ -106,6 +112,13 @@ class PaddingReads(Instrument):
                 self._look_at(recorded.operation, recorded.output)
             elif recorded.name in RECURRENT:
                 self._look_at_state(recorded.operation, recorded.output)
+
+    def _filled_up(self, operation: Operation, output: torch.Tensor) -> _Filled | None:
+        batch = self._filling_up.stacked(operation, output)
+        if batch is None:
+            return None
+        mask = _mask(output.shape[batch.time], batch.lengths)
+        return _Filled(mask, batch.batch, batch.time, "filling up", operation.place)
 
     def _carried(self, recorded: Recorded) -> _Filled | None:
         """What is known of an input that the output has a position for each of."""
@@ -185,6 +198,7 @@ class PaddingReads(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         self._filled.clear()
+        self._filling_up.clear()
 
 
 def _declared(operation: Operation, output: torch.Tensor) -> _Filled | None:
@@ -213,8 +227,12 @@ def _by_lengths(operation: Operation, output: torch.Tensor, lengths: list[int], 
     time = 1 if batch_first else 0
     if output.dim() < 2 or (declared == "pad_sequence" and side == ("left",)) or len(set(lengths)) < 2:
         return None
-    mask = torch.arange(output.shape[time]) >= torch.tensor(lengths)[:, None]
-    return _Filled(mask, 1 - time, time, declared, operation.place)
+    return _Filled(_mask(output.shape[time], lengths), 1 - time, time, declared, operation.place)
+
+
+def _mask(total: int, lengths: Sequence[int]) -> torch.Tensor:
+    """For each sequence, which positions are filled up."""
+    return torch.arange(total, device="cpu") >= torch.tensor(lengths, device="cpu")[:, None]
 
 
 def _by_sample(mask: torch.Tensor, time: int) -> torch.Tensor:

@@ -9,14 +9,7 @@ from autograd_doctor.events.losses import PaddingRead
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import elsewhere
-
-_DECLARED = {
-    "embedding": "the embedding has what they are padded with as its `padding_idx`",
-    "pad_sequence": "they are padded here",
-    "filling up": "they are filled up to the longest here",
-    "pad_packed_sequence": "they are unpacked with their lengths here",
-}
+from autograd_doctor.views.losses import filled_up_at
 
 _REAL_ONE = "read the last real position of each, as by `states[torch.arange(len(states)), lengths - 1]`"
 
@@ -42,7 +35,7 @@ def _finding(events: list[PaddingRead], padded: int, sequences: int) -> Finding:
         confidence="medium",
         help=f"{instead}pack the sequences with `pack_padded_sequence` and use the final state; or pad on the left",
         evidence={"padded": padded, "sequences": sequences, "batches": len(events)},
-        related=elsewhere(_DECLARED[first.declared], first.declared_at),
+        related=filled_up_at(first.declared, first.declared_at),
         step_first=first.step + 1,
     )
 

@@ -6,18 +6,25 @@ beginning of a row of zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from autograd_doctor.reading.numbers import ValueTable
-from autograd_doctor.signals.operations import Operation
 
 _ZEROS = frozenset({"new_zeros", "zeros", "zeros_like"})
-_ALL = slice(None)
 _LEAST = 2
 """Sequences."""
+
+
+class Made(NamedTuple):
+    """An operation: how it was called, and what it gave, or wrote to."""
+
+    name: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    output: torch.Tensor
 
 
 class Stacked(NamedTuple):
@@ -47,33 +54,33 @@ class FillingUp:
         self._singles.clear()
         self._zeros.clear()
 
-    def stacked(self, operation: Operation, output: torch.Tensor) -> Stacked | None:
+    def stacked(self, made: Made) -> Stacked | None:
         """Of a batch that an operation has completed, all of which was filled up to the longest."""
-        name = operation.name
+        name, output = made.name, made.output
         if name in _ZEROS:
             self._zeros.put(output, {})
         elif name in ("pad", "cat"):
-            single = _padded(operation) if name == "pad" else self._joined(operation)
+            single = _padded(made) if name == "pad" else self._joined(made)
             if single is not None:
                 self._singles.put(output, single)
         found = None
         if name == "stack" and len(self._singles):
-            found = self._stacked(operation, output)
+            found = self._stacked(made)
         elif name == "__setitem__" and len(self._zeros):
-            found = self._written(operation, output)
+            found = self._written(made)
         is_filled_up = found is not None and len(found.lengths) >= _LEAST and len(set(found.lengths)) > 1
         return found if found and is_filled_up and max(found.lengths) == output.shape[found.time] else None
 
-    def _joined(self, operation: Operation) -> _Single | None:
+    def _joined(self, made: Made) -> _Single | None:
         """A sequence with zeros behind it."""
-        parts, axis = _sequence(operation), _axis(operation)
+        parts, axis = _sequence(made), _axis(made)
         if len(parts) != 2 or parts[1] not in self._zeros or not parts[0].dim():
             return None
         time = axis % parts[0].dim()
         return _Single(time, parts[0].shape[time])
 
-    def _stacked(self, operation: Operation, output: torch.Tensor) -> Stacked | None:
-        parts, batch = _sequence(operation), _axis(operation) % output.dim()
+    def _stacked(self, made: Made) -> Stacked | None:
+        parts, batch = _sequence(made), _axis(made) % made.output.dim()
         known = [self._singles.get(part) for part in parts]
         times = {single.time for single in known if single is not None}
         if len(times) != 1:
@@ -83,17 +90,16 @@ class FillingUp:
         lengths = [part.shape[time] if single is None else single.length for part, single in pairs]
         return Stacked(lengths, batch, time + (batch <= time))
 
-    def _written(self, operation: Operation, output: torch.Tensor) -> Stacked | None:
+    def _written(self, made: Made) -> Stacked | None:
         """`x[i, :n] = each`, or `x[:n, i]`, of all rows."""
-        known, key = self._zeros.get(output), operation.args[1]
+        output, key = made.output, made.args[1]
+        known = self._zeros.get(output)
         if known is None:
             return None
         at = list(key) if isinstance(key, tuple) else []
-        ends = [
-            each.stop for each in at[:2] if isinstance(each, slice) and each.start in (None, 0) and each.step is None
-        ]
+        ends = [each.stop for each in at[:2] if isinstance(each, slice) and _begins(each)]
         rows = [each for each in at[:2] if type(each) is int]
-        if len(ends) != 1 or len(rows) != 1 or any(each not in (_ALL, Ellipsis) for each in at[2:]):
+        if len(ends) != 1 or len(rows) != 1 or not all(map(_is_whole, at[2:])):
             self._zeros.discard(output)
             return None
         batch = 0 if type(at[0]) is int else 1
@@ -109,11 +115,19 @@ class FillingUp:
         return Stacked(lengths, batch, 1 - batch) if all(lengths) else None
 
 
-def _padded(operation: Operation) -> _Single | None:
+def _begins(part: slice) -> bool:
+    """Whether it is the beginning of an axis."""
+    return (part.start is None or (type(part.start) is int and part.start == 0)) and part.step is None
+
+
+def _is_whole(part: Any) -> bool:
+    return part is Ellipsis or (isinstance(part, slice) and _begins(part) and part.stop is None)
+
+
+def _padded(made: Made) -> _Single | None:
     """Zeros at the end of one axis alone."""
-    sequence, given = operation.args[0], dict(zip(("input", "pad", "mode", "value"), operation.args, strict=False))
-    given |= operation.kwargs
-    pad = list(given["pad"])
+    given = {**dict(zip(("input", "pad", "mode", "value"), made.args, strict=False)), **made.kwargs}
+    sequence, pad = given["input"], list(given["pad"])
     added = [place for place, count in enumerate(pad) if count]
     is_zero = given.get("mode", "constant") == "constant" and not given.get("value")
     if not is_zero or len(added) != 1 or added[0] % 2 == 0 or pad[added[0]] < 0:
@@ -122,12 +136,10 @@ def _padded(operation: Operation) -> _Single | None:
     return _Single(time, sequence.shape[time])
 
 
-def _sequence(operation: Operation) -> list[Any]:
-    return list(operation.args[0] if operation.args else operation.kwargs.get("tensors", ()))
+def _sequence(made: Made) -> list[Any]:
+    return list(made.args[0] if made.args else made.kwargs.get("tensors", ()))
 
 
-def _axis(operation: Operation) -> int:
-    axis = operation.kwargs.get(
-        "dim", operation.kwargs.get("axis", operation.args[1] if len(operation.args) > 1 else 0)
-    )
+def _axis(made: Made) -> int:
+    axis = made.kwargs.get("dim", made.kwargs.get("axis", made.args[1] if len(made.args) > 1 else 0))
     return int(axis)

@@ -20,7 +20,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.operations import DISTANCES, RECURRENT, REGRESSION, TOTALS
-from autograd_doctor.reading.filling_up import FillingUp
+from autograd_doctor.reading.filling_up import FillingUp, Made
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.padding import padding_of
 from autograd_doctor.reading.places import Place, locate
@@ -119,7 +119,7 @@ class PaddingReads(Instrument):
                 self._look_at_errors(recorded)
 
     def _filled_up(self, operation: Operation, output: torch.Tensor) -> _Filled | None:
-        batch = self._filling_up.stacked(operation, output)
+        batch = self._filling_up.stacked(Made(operation.name, operation.args, operation.kwargs, output))
         if batch is None:
             return None
         mask = _mask(output.shape[batch.time], batch.lengths)

@@ -566,12 +566,26 @@ class PaddedTargetsSeen(Event, frozen=True):
     is_end: bool = False
 
 
+class PaddingCompared(Event, frozen=True):
+    """A backward came through one number that was made of errors, `padded` of which, and not zero, are those at
+    positions at which both what was predicted and the target are only filled up, of `counted` in all.
+
+    declared: what said so, at `declared_at`, as of `PaddingRead`.
+    """
+
+    padded: int
+    counted: int
+    declared: str
+    location: Location | None
+    declared_at: Location | None
+
+
 class PaddingRead(Event, frozen=True):
     """The last position was read of sequences that are filled up at the end, and a backward came through what was read.
 
     padded: in how many of the `sequences` this position is only filled up. is_state: it is the final state of a
     recurrent layer that went through it. declared: what said so, at `declared_at`: an "embedding" by its `padding_idx`,
-    "pad_sequence", or "pad_packed_sequence" by the lengths.
+    "pad_sequence", "filling up" by the program itself, or "pad_packed_sequence" by the lengths.
     """
 
     name: str

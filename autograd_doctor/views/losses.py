@@ -30,6 +30,13 @@ WEIGHTED = MULTIPLICATIONS
 PICKED = PICKS
 """Choices of one class for each row, with which others begin."""
 
+_FILLED_UP = {
+    "embedding": "the embedding has what they are padded with as its `padding_idx`",
+    "pad_sequence": "they are padded here",
+    "filling up": "they are filled up to the longest here",
+    "pad_packed_sequence": "they are unpacked with their lengths here",
+}
+
 
 def trains(trace: Trace, backward: int | None) -> bool:
     """Whether a backward reached parameters that learn."""
@@ -121,6 +128,11 @@ def chain(shaping: Shaping | None) -> list[str]:
 def elsewhere(text: str, location: Location | None, *others: Location | None) -> tuple[Related, ...]:
     """A second place of a finding, unless it is one that is named already."""
     return (Related(text, location),) if location is not None and location not in others else ()
+
+
+def filled_up_at(declared: str, location: Location | None, *others: Location | None) -> tuple[Related, ...]:
+    """Where sequences were said to be filled up at the end."""
+    return elsewhere(_FILLED_UP[declared], location, *others)
 
 
 def named(operand: LossOperand, otherwise: str) -> str:

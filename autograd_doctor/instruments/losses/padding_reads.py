@@ -1,7 +1,8 @@
-"""The last position of sequences that are filled up there, read as if it held their end, or a state after it.
+"""The last position of sequences that are filled up there, read as if it held their end, or a state after it; and
+errors at such positions, counted like those at others.
 
-That they are filled up is declared: by the `padding_idx` of an embedding, by `pad_sequence`, or by the lengths that
-packed sequences are unpacked with.
+That they are filled up is declared: by the `padding_idx` of an embedding, by `pad_sequence` or what a program does in
+its place, or by the lengths that packed sequences are unpacked with.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Any, ClassVar
 import torch
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.losses import PaddingRead
+from autograd_doctor.events.losses import PaddingCompared, PaddingRead
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
-from autograd_doctor.operations import RECURRENT
+from autograd_doctor.operations import DISTANCES, RECURRENT, REGRESSION, TOTALS
+from autograd_doctor.reading.filling_up import FillingUp, Made
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.padding import padding_of
 from autograd_doctor.reading.places import Place, locate
@@ -48,6 +50,7 @@ class _Filled:
     """Positions that are filled up. mask: (batch, time); batch, time: these axes of the tensor.
 
     columns: whether a position other than the last was read by itself. mixed: whether each holds something of all.
+    compared: whether each was compared with data that are filled up likewise.
     """
 
     mask: torch.Tensor
@@ -57,6 +60,7 @@ class _Filled:
     place: Place | None
     columns: bool = False
     mixed: bool = False
+    compared: bool = False
 
     @property
     def at_the_end(self) -> torch.Tensor:
@@ -80,7 +84,7 @@ class PaddingReads(Instrument):
     gets a gradient of zero.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (PaddingRead,)
+    emits: ClassVar[tuple[type[Event], ...]] = (PaddingCompared, PaddingRead)
 
     def __init__(self, site: Site, course: Course, lineage: Lineage) -> None:
         super().__init__(site)
@@ -88,17 +92,22 @@ class PaddingReads(Instrument):
         self._course = course
         self._lineage = lineage
         self._filled: ValueTable[_Filled] = self.value_table()
+        self._filling_up = FillingUp(site.signals.operations.version_found)
         self._goes_through: set[Place | None] = set()
-        self._told = 0
+        self._told = self._told_compared = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _recorded(self, recorded: Recorded) -> None:
-        if recorded.operation is None or self._told >= _MOST_EVENTS:
+        if recorded.operation is None or min(self._told, self._told_compared) >= _MOST_EVENTS:
             return
-        filled = _declared(recorded.operation, recorded.output) or (self._carried(recorded) if self._filled else None)
+        filled = (
+            _declared(recorded.operation, recorded.output)
+            or self._filled_up(recorded.operation, recorded.output)
+            or (self._carried(recorded) if self._filled else None)
+        )
         if filled is not None:
             self._filled.put(recorded.output, filled)
         elif self._filled and has_graph(recorded.output):
@@ -106,6 +115,15 @@ class PaddingReads(Instrument):
                 self._look_at(recorded.operation, recorded.output)
             elif recorded.name in RECURRENT:
                 self._look_at_state(recorded.operation, recorded.output)
+            elif recorded.name in REGRESSION | TOTALS:
+                self._look_at_errors(recorded)
+
+    def _filled_up(self, operation: Operation, output: torch.Tensor) -> _Filled | None:
+        batch = self._filling_up.stacked(Made(operation.name, operation.args, operation.kwargs, output))
+        if batch is None:
+            return None
+        mask = _mask(output.shape[batch.time], batch.lengths)
+        return _Filled(mask, batch.batch, batch.time, "filling up", operation.place)
 
     def _carried(self, recorded: Recorded) -> _Filled | None:
         """What is known of an input that the output has a position for each of."""
@@ -119,7 +137,48 @@ class PaddingReads(Instrument):
             return _chosen(recorded.operation, filled)
         if not filled.fits(recorded.output) or recorded.name in _REORDERS:
             return None
-        return replace(filled, columns=False, mixed=filled.mixed or _mixes(recorded, filled))
+        compared = filled.compared or (recorded.name in DISTANCES and self._is_comparison(recorded, filled))
+        return replace(filled, columns=False, mixed=filled.mixed or _mixes(recorded, filled), compared=compared)
+
+    def _is_comparison(self, recorded: Recorded, filled: _Filled) -> bool:
+        """Whether what learns meets data with a number for each of its own, all one at the same positions."""
+        if len(recorded.inputs) != 2 or recorded.inputs[0].shape != recorded.inputs[1].shape:
+            return False
+        known = [self._filled.get(each) for each in recorded.inputs]
+        data = [each for each in recorded.inputs if not has_graph(each)]
+        if len(data) != 1 or not readable(data[0]):
+            return False
+        if not all(each is not None and torch.equal(each.mask, filled.mask) for each in known):
+            return False
+        padding = at_home(data[0]).movedim((filled.batch, filled.time), (0, 1))[filled.mask]
+        return bool(padding.numel()) and bool((padding == padding.flatten()[0]).all())
+
+    def _look_at_errors(self, recorded: Recorded) -> None:
+        """One number of all errors, those at positions among them that are only filled up, and are not left out."""
+        if recorded.output.dim() or recorded.operation is None or self._told_compared >= _MOST_EVENTS:
+            return
+        errors, filled = recorded.inputs[0], self._filled.get(recorded.inputs[0])
+        if filled is None or not filled.fits(errors) or not all(map(readable, recorded.inputs)):
+            return
+        if recorded.name in REGRESSION:
+            if recorded.operation.kwargs.get("weight") is not None or not self._is_comparison(recorded, filled):
+                return
+            errors = at_home(errors) - at_home(recorded.inputs[1])
+        elif not filled.compared:
+            return
+        counted = at_home(errors).movedim((filled.batch, filled.time), (0, 1))
+        padded = int((counted[filled.mask] != 0).sum())
+        node = node_of(recorded.output)
+        if padded and node is not None:
+            event = PaddingCompared(
+                step=self._course.steps,
+                padded=padded,
+                counted=counted.numel(),
+                declared=filled.declared,
+                location=locate(recorded.operation.place),
+                declared_at=locate(filled.place),
+            )
+            node.register_prehook(partial(self._counted, event))
 
     def _look_at(self, operation: Operation, output: torch.Tensor) -> None:
         sequences = operation.args[0]
@@ -178,13 +237,21 @@ class PaddingReads(Instrument):
                 self._told += 1
                 self.emit(read)
 
+    def _counted(self, event: PaddingCompared, gradients: Sequence[torch.Tensor | None]) -> None:
+        """A backward came to one number of all errors."""
+        if gradients[0] is not None and self._told_compared < _MOST_EVENTS:
+            with self._guard.looking():
+                self._told_compared += 1
+                self.emit(event)
+
     def detach(self) -> None:
         """A backward through what was read may still come."""
         super().detach()
-        self._told = _MOST_EVENTS
+        self._told = self._told_compared = _MOST_EVENTS
 
     def _step_taken(self, course: Course) -> None:
         self._filled.clear()
+        self._filling_up.clear()
 
 
 def _declared(operation: Operation, output: torch.Tensor) -> _Filled | None:
@@ -213,8 +280,12 @@ def _by_lengths(operation: Operation, output: torch.Tensor, lengths: list[int], 
     time = 1 if batch_first else 0
     if output.dim() < 2 or (declared == "pad_sequence" and side == ("left",)) or len(set(lengths)) < 2:
         return None
-    mask = torch.arange(output.shape[time]) >= torch.tensor(lengths)[:, None]
-    return _Filled(mask, 1 - time, time, declared, operation.place)
+    return _Filled(_mask(output.shape[time], lengths), 1 - time, time, declared, operation.place)
+
+
+def _mask(total: int, lengths: Sequence[int]) -> torch.Tensor:
+    """For each sequence, which positions are filled up."""
+    return torch.arange(total, device="cpu") >= torch.tensor(lengths, device="cpu")[:, None]
 
 
 def _by_sample(mask: torch.Tensor, time: int) -> torch.Tensor:

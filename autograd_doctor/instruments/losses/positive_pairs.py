@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 
@@ -31,6 +31,13 @@ _BY_ROW = SCALING | MOVES - {"__getitem__", "chunk", "narrow", "select", "split"
 _LEAST_ROWS, _MOST_ROWS = 8, 2048
 _MOST_TOLD = 16
 """Of a line: what training does to the rows comes after its first steps."""
+
+
+class _Part(NamedTuple):
+    """One of two factors that are compared row by row."""
+
+    value: Value
+    tensor: torch.Tensor | None
 
 
 class PositivePairs(WithinStep):
@@ -73,10 +80,10 @@ class PositivePairs(WithinStep):
 
     def _split(self, op: Op, product: Op | None, targets: torch.Tensor) -> None:
         """Rows of which one half is to find the other, once for both directions."""
-        parts = [source_of(value, _TURNED) for value in product.values[:2]] if product is not None else []
-        split = _split_as(parts) if len(parts) == 2 and parts[0].shape == parts[1].shape else None
-        tensors = [tensor for value in parts if (tensor := tensor_of(value)) is not None and readable(tensor)]
-        if product is not None and split is not None and len(tensors) == 2:
+        parts = [_Part(source_of(value, _TURNED), _rows(value)) for value in product.values[:2]] if product else []
+        tensors = [part.tensor for part in parts if part.tensor is not None and readable(part.tensor)]
+        split = _split_as(parts) if len(tensors) == 2 and tensors[0].shape == tensors[1].shape else None
+        if product is not None and split is not None:
             self._compared.add(product)
             then = partial(self._look_at_parts, self._course.steps, op.location, *split)
             self._late_values.bring(self, [*tensors, targets], then)
@@ -141,11 +148,19 @@ def _each_with_each(scores: Value) -> Op | None:
     return product if product is not None and product.name in _EACH_WITH_EACH else None
 
 
-def _split_as(parts: list[Value]) -> tuple[Layout, Location | None] | None:
+def _rows(value: Value) -> torch.Tensor | None:
+    """What one of two factors holds, a row for each sample; of `z.t()` only that may be left."""
+    tensor, turned = tensor_of(source_of(value, _TURNED)), tensor_of(value)
+    return turned.t() if tensor is None and turned is not None and turned.dim() == 2 else tensor
+
+
+def _split_as(parts: list[_Part]) -> tuple[Layout, Location | None] | None:
     """How the rows of two parts of one tensor lay there, and where it was taken apart; None if they are no such."""
-    taken = [_wide(value, _BY_ROW) for value in parts]
+    taken = [_wide(part.value, _BY_ROW) for part in parts]
+    pairs = zip(taken, parts, strict=True)
+    held = [part.tensor if value is part.value else tensor_of(value) for value, part in pairs]
+    tensors = [tensor for tensor in held if tensor is not None and tensor.dim() == 2]
     whole = {source_of(value.by.values[0], RESHAPES | VIEWS) for value in taken if value.by is not None}
-    tensors = [tensor for value in taken if (tensor := tensor_of(value)) is not None and tensor.dim() == 2]
     if len(whole) != 1 or len(tensors) != 2 or taken[0] is taken[1] or taken[0].by is None:
         return None
     (stride, other_stride), rows = (each.stride(0) * each.element_size() for each in tensors), len(tensors[0])

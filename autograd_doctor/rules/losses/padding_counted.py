@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import PaddedTargetsSeen
+from autograd_doctor.events.losses import PaddedTargetsSeen, PaddingCompared
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import filled_up_at
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -21,6 +22,29 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         alike = len({(event.target, event.filled_with) for event in events}) == 1 and events[0].target is not None
         if alike and len(events) >= tunables["batches"] and padded >= tunables["share"] * counted:
             yield _finding(trace, events, padded, counted)
+    compared: dict[Location | None, list[PaddingCompared]] = defaultdict(list)
+    for error in trace.of(PaddingCompared):
+        compared[error.location].append(error)
+    for errors in compared.values():
+        padded, counted = sum(error.padded for error in errors), sum(error.counted for error in errors)
+        if len(errors) >= tunables["batches"] and padded >= tunables["share"] * counted:
+            yield _of_errors(errors, padded, counted)
+
+
+def _of_errors(errors: list[PaddingCompared], padded: int, counted: int) -> Finding:
+    first = errors[0]
+    return RULE.finding(
+        f"{padded} of the {counted} errors that become one number here ({padded / counted:.0%}) are those at positions "
+        "at which the targets are only filled up",
+        subject="targets",
+        location=first.location,
+        confidence="medium",
+        help="leave them out before errors are summed up or averaged: `errors[torch.arange(errors.shape[1]) < "
+        "lengths[:, None]].mean()`",
+        evidence={"padded": padded, "counted": counted, "batches": len(errors)},
+        related=filled_up_at(first.declared, first.declared_at, first.location),
+        step_first=first.step + 1,
+    )
 
 
 def _finding(trace: Trace, events: list[PaddedTargetsSeen], padded: int, counted: int) -> Finding:
@@ -159,14 +183,15 @@ RULE = Rule(
     severity="warning",
     title="a loss counts positions that are only filled up",
     observes="Sequences given to a model that all end in one value which stands nowhere else, at different lengths, "
-    "and the targets that a loss over classes has at these positions.",
+    "and the targets that a loss over classes has at these positions. And the errors of numbers at positions at which "
+    "predictions and targets are declared to be filled up, as AD636 knows them, where all errors become one number.",
     why="Padding is easy to predict: the loss looks better than it is, and what the model learns depends on how long "
     "the longest sequence of a batch is.",
     fix="Tell the loss to ignore them (`ignore_index`), or leave them out before it is averaged.",
-    fine="Padded targets that are ignored, weighed with zero, or masked in a loss that was not reduced. Where the "
-    "filling alone marks the end, and all batches are of one length, the model may be meant to fill all positions: an "
-    "`info`.",
-    needs=(ModuleSeen, PaddedTargetsSeen),
+    fine="Padded targets that are ignored, weighed with zero, or masked in a loss that was not reduced; errors that "
+    "are zero at these positions, as of outputs that are masked. Where the filling alone marks the end, and all "
+    "batches are of one length, the model may be meant to fill all positions: an `info`.",
+    needs=(ModuleSeen, PaddedTargetsSeen, PaddingCompared),
     examine=examine,
     bad=(bad, bad_features),
     good=(good, good_masked, good_whole_sequences),

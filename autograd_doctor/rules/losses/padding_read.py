@@ -9,13 +9,7 @@ from autograd_doctor.events.losses import PaddingRead
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import elsewhere
-
-_DECLARED = {
-    "embedding": "the embedding has what they are padded with as its `padding_idx`",
-    "pad_sequence": "they are padded here",
-    "pad_packed_sequence": "they are unpacked with their lengths here",
-}
+from autograd_doctor.views.losses import filled_up_at
 
 _REAL_ONE = "read the last real position of each, as by `states[torch.arange(len(states)), lengths - 1]`"
 
@@ -41,7 +35,7 @@ def _finding(events: list[PaddingRead], padded: int, sequences: int) -> Finding:
         confidence="medium",
         help=f"{instead}pack the sequences with `pack_padded_sequence` and use the final state; or pad on the left",
         evidence={"padded": padded, "sequences": sequences, "batches": len(events)},
-        related=elsewhere(_DECLARED[first.declared], first.declared_at),
+        related=filled_up_at(first.declared, first.declared_at),
         step_first=first.step + 1,
     )
 
@@ -201,8 +195,10 @@ RULE = Rule(
     severity="warning",
     title="the end of padded sequences is read where there is only padding",
     observes="Sequences that are declared to be padded at the end (by an embedding's `padding_idx`, by `pad_sequence`, "
-    "or by the lengths of packed ones), what the model computes at each of their positions, and whether the loss comes "
-    "from what is read at the last one, or from the final state of a recurrent layer that went through all of them.",
+    "by zeros that are put behind each, up to the longest, before they are stacked, by rows of zeros to which they are "
+    "written, or by the lengths of packed ones), what the model computes at each of their positions, and whether the "
+    "loss comes from what is read at the last one, or from the final state of a recurrent layer that went through all "
+    "of them.",
     why="The model learns to answer from what it makes of padding. How much of it there is depends on the longest "
     "sequence of the batch, so that the same sequence gets another answer in another batch.",
     fix="Read the last real position of each sequence; or pack the sequences and use the final state of the recurrent "

@@ -62,6 +62,7 @@ def test_which_samples_tell_apart():
     assert not tells_apart(torch.randint(0, 7, (64, 4), generator=generator) / 7)
     assert tells_apart(torch.randint(0, 7, (64, 16), generator=generator) / 7)
     assert tells_apart(torch.randn(1, 2, generator=generator))
+    assert tells_apart(torch.randn(6, 4, generator=generator)[torch.randint(6, (24,), generator=generator)])
 
 
 def batches(*counts: tuple[int, ...]) -> list[Counter[int]]:

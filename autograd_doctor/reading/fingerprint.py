@@ -64,10 +64,12 @@ def tells_apart(tensor: torch.Tensor) -> bool:
 
 
 def _bits(rows: torch.Tensor) -> torch.Tensor:
-    """How much the numbers of each row that are not round tell of it, by how many other rows have the same ones."""
-    times = (rows[:, None] == rows).sum(1)
-    told = torch.where(times > 1, math.log2(len(rows)) - times.log2(), _OWN)
-    return (told * _are_uneven(rows)).sum(1)
+    """How much the numbers of each row that are not round tell of it, by how many other rows have the same ones; a row
+    that is there again is no other."""
+    each, which = rows.unique(dim=0, return_inverse=True)
+    times = (each[:, None] == each).sum(1)
+    told = torch.where(times > 1, math.log2(len(each)) - times.log2(), _OWN)
+    return (told * _are_uneven(each)).sum(1)[which]
 
 
 def uneven(rows: torch.Tensor) -> torch.Tensor:

@@ -113,6 +113,8 @@ def falls_on(course: Course, slowing: Number, minimum: Number) -> bool:
     (first_at, first), (middle_at, middle), (last_at, last) = (
         (fmean(step for step, _ in part), fmean(loss for _, loss in part)) for part in parts
     )
+    if not first_at < middle_at < last_at:  # several losses of one step
+        return False
     early, late = (middle - first) / (middle_at - first_at), (last - middle) / (last_at - middle_at)
     lowest, highest = min(loss for _, loss in parts[0]), max(loss for _, loss in parts[2])
     return last < 0 and highest < lowest and early < 0 and late <= slowing * early

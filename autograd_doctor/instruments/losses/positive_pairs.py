@@ -160,13 +160,14 @@ def _split_as(parts: list[_Part]) -> tuple[Layout, Location | None] | None:
     pairs = zip(taken, parts, strict=True)
     held = [part.tensor if value is part.value else tensor_of(value) for value, part in pairs]
     tensors = [tensor for tensor in held if tensor is not None and tensor.dim() == 2]
-    whole = {source_of(value.by.values[0], RESHAPES | VIEWS) for value in taken if value.by is not None}
-    if len(whole) != 1 or len(tensors) != 2 or taken[0] is taken[1] or taken[0].by is None:
+    made = [value.by for value in taken if value.by is not None and value.by.values]
+    whole = [source_of(op.values[0], RESHAPES | VIEWS) for op in made]
+    if len(whole) != 2 or whole[0] is not whole[1] or len(tensors) != 2 or taken[0] is taken[1]:
         return None
     (stride, other_stride), rows = (each.stride(0) * each.element_size() for each in tensors), len(tensors[0])
     apart = abs(address(tensors[0]) - address(tensors[1])) if all(map(address, tensors)) else 0
     if stride == other_stride and apart in (rows * stride, stride / 2):
-        return "halves" if apart == rows * stride else "turns", taken[0].by.location
+        return "halves" if apart == rows * stride else "turns", made[0].location
     return None
 
 

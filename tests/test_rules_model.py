@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -40,6 +40,7 @@ from autograd_doctor.rules.losses import (
     scores_confined,
     view_permutes_dimensions,
 )
+from autograd_doctor.views.curves import falls_on
 from tests.traces import at, backward, built, examined, module, seen, stepped, steps, targets_seen
 
 HIDDEN, HEAD, THIRD = 0, 1, 2
@@ -287,6 +288,11 @@ def course(losses: Iterable[float], **more: Any) -> list[Event]:
 
 
 FALLING = [-1.0 * 1.2**step for step in range(12)]
+
+
+@pytest.mark.parametrize(("steps", "falls"), [(range(12), True), ([3] * 12, False)], ids=["in turn", "of one step"])
+def test_losses_of_one_step_have_no_slope(steps: Sequence[int], falls: bool) -> None:
+    assert falls_on([(step, -1.0 - number) for number, step in enumerate(steps)], 0.5, 6) is falls
 
 
 def test_a_loss_that_falls_on_is_reported_at_its_minus() -> None:

@@ -78,11 +78,13 @@ class CoarsePhases(Instrument):
     def _taken(self, op: Op) -> None:
         given = op.operands[0]
         tensor = _data_in(given) if isinstance(given, LiveValue) and not op.in_place else None
-        period = _PERIODS.get(op.name) or _period_in(op.operands[1:])
         where = op.location
-        if tensor is None or not period or self._looks[where] >= _MOST_LOOKS:
+        if tensor is None or self._looks[where] >= _MOST_LOOKS:
             return
         self._looks[where] += 1
+        period = _PERIODS.get(op.name) or _period_in(op.operands[1:])
+        if not period:
+            return
         event = PhaseTaken(
             step=self._course.steps,
             location=where,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf, prod
 from typing import NamedTuple
 
@@ -32,6 +33,20 @@ def summands(op: Op) -> list[Summand] | None:
     if op.name in REARRANGEMENTS:
         return [_part(value, -1.0 if op.name == "neg" else 1.0) for value in op.values[:1]]
     return _multiplied(op) if op.name in PRODUCTS else None
+
+
+def parts_of(root: Value) -> Iterator[tuple[Value, int]]:
+    """The values with a gradient of which one is the sum or a multiple, itself the first, each with its sign there: 0
+    where that is not known."""
+    met, pending = set[tuple[Value, int]](), [(root, 1)]
+    while pending:
+        value, sign = pending.pop()
+        if (value, sign) in met:
+            continue
+        met.add((value, sign))
+        yield value, sign
+        parts = summands(value.by) if value.by is not None else None
+        pending += [(part.value, sign * part.sign) for part in parts or () if part.value.learns]
 
 
 def _part(value: Value, factor: float) -> Summand:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from autograd_doctor.summands import summands
+from autograd_doctor.summands import parts_of, summands
 from autograd_doctor.tape import Value
 from tests.tapes import data, given, made
 
 
-def parts_of(value: Value, *asked: Value) -> list[tuple[int, int, float | None]] | None:
+def parts_among(value: Value, *asked: Value) -> list[tuple[int, int, float | None]] | None:
     """For each part its place among the values asked for, its sign, and its factor."""
     assert value.by is not None
     parts = summands(value.by)
@@ -45,7 +45,7 @@ def parts_of(value: Value, *asked: Value) -> list[tuple[int, int, float | None]]
 )
 def test_a_sum_or_a_multiple(build: Callable[[Value, Value], Value], expected: list[object]) -> None:
     sides = given(6), given(6)
-    assert parts_of(build(*sides), *sides) == expected
+    assert parts_among(build(*sides), *sides) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,14 @@ def test_a_sum_or_a_multiple(build: Callable[[Value, Value], Value], expected: l
     ids=["a product", "a square", "a reciprocal", "a quotient", "a curve", "weights", "an unknown factor"],
 )
 def test_anything_else(build: Callable[[Value, Value], Value]) -> None:
-    assert parts_of(build(given(6), given(6))) is None
+    assert parts_among(build(given(6), given(6))) is None
+
+
+def test_all_that_a_loss_is_the_sum_of_each_once_with_its_sign() -> None:
+    near, far = given(6), given(6)
+    gap = made("sub", near, far)
+    twice = made("add", gap, made("neg", far))
+    loss = made("mul", made("mean", twice), data(span=(2.0, 2.0)))
+    signs = {(value, sign) for value, sign in parts_of(loss) if value in (near, far, gap)}
+    assert signs == {(near, 1), (gap, 1), (far, -1)}
+    assert len(list(parts_of(loss))) == 7

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import islice
 
 from autograd_doctor.operations import CONVOLUTIONS, DROPOUTS, NORMS
-from autograd_doctor.summands import summands
+from autograd_doctor.summands import parts_of, summands
 from autograd_doctor.tape import Op, Value
 
 _LAYERS = frozenset({*CONVOLUTIONS, "addmm", "embedding", "linear", "matmul", "mm"})
@@ -19,22 +19,18 @@ def is_difference_of_distances(root: Value) -> bool:
 
     Where such a sum is below its numbers, it falls for ever with the scale of what it is computed from.
     """
-    terms = list(_terms(root, 1))
-    signs, degrees = {sign for sign, _ in terms}, {_degree(term) for _, term in terms}
+    terms = _terms(root)
+    signs, degrees = {sign for _, sign in terms}, {_degree(term) for term, _ in terms}
     return signs == {1, -1} and len(degrees) == 1 and 0 not in degrees
 
 
-def _terms(value: Value, sign: int) -> Iterator[tuple[int, Value]]:
-    """The parts with a gradient of which a value is the sum, each with the sign that it has there, 0 if not known."""
-    pending, left = [(sign, value)], _MOST_TERMS
-    while pending:
-        sign, value = pending.pop()
-        left -= 1
-        parts = summands(value.by) if value.by is not None and left > 0 else None
-        if parts is None:
-            yield sign, value
-        else:
-            pending += [(sign * part.sign, part.value) for part in parts if part.value.learns]
+def _terms(value: Value) -> list[tuple[Value, int]]:
+    """The parts with a gradient of which a value is the sum and that are no sums, each with its sign there; none where
+    it is a long one."""
+    parts = list(islice(parts_of(value), _MOST_TERMS + 1))
+    if len(parts) > _MOST_TERMS:
+        return []
+    return [(part, sign) for part, sign in parts if part.by is None or summands(part.by) is None]
 
 
 def _degree(term: Value) -> int:
@@ -48,7 +44,7 @@ def _degree(term: Value) -> int:
         return int(_is_gap(op.values[0]))
     if op.is_square:
         return 2 * _is_gap(op.values[0])
-    return int(op.name == "sqrt" and {_degree(part) for _, part in _terms(op.values[0], 1)} == {2})
+    return int(op.name == "sqrt" and {_degree(part) for part, _ in _terms(op.values[0])} == {2})
 
 
 def _is_gap(value: Value) -> bool:

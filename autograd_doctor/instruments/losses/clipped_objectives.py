@@ -23,7 +23,7 @@ from autograd_doctor.reading.places import here
 from autograd_doctor.reading.signs import sign_of
 from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.summands import summands
+from autograd_doctor.summands import parts_of
 from autograd_doctor.tape import Op, Value, source_of
 
 _CHOICES = {"min": 1, "minimum": 1, "fmin": 1, "max": -1, "maximum": -1, "fmax": -1}
@@ -67,16 +67,9 @@ class ClippedObjectives(LossQuery):
 
 def _terms(root: Value) -> Iterator[tuple[Op, int]]:
     """The choices of one of two that are summed up to a loss, each with its sign."""
-    met, pending = set[tuple[Value, int]](), [(root, 1)]
-    while pending:
-        value, sign = pending.pop()
-        op = value.by
-        if op is None or (value, sign) in met:
-            continue
-        met.add((value, sign))
-        if op.name in _CHOICES and len(op.live) == 2:
-            yield op, sign
-        pending += [(part.value, sign * part.sign) for part in summands(op) or () if part.value.learns]
+    for value, sign in parts_of(root):
+        if value.by is not None and value.by.name in _CHOICES and len(value.by.live) == 2:
+            yield value.by, sign
 
 
 def _is_clipped(choice: Op) -> bool:

@@ -26,7 +26,7 @@ from autograd_doctor.reading.pairs import ELEMENTWISE
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.summands import summands
+from autograd_doctor.summands import parts_of, summands
 from autograd_doctor.tape import Op, Value, behind
 
 _LOSSES = COMPARING | {"soft_margin_loss"}
@@ -114,13 +114,7 @@ def _loss_behind(value: Value) -> Op | None:
 
 def _terms(roots: Sequence[Value]) -> set[Op]:
     """The operations of which the roots are sums with weights."""
-    pending, met = [root.by for root in roots], set[Op]()
-    while pending:
-        op = pending.pop()
-        if op is not None and op not in met:
-            met.add(op)
-            pending += [part.value.by for part in summands(op) or () if part.value.learns]
-    return met
+    return {value.by for root in roots for value, _ in parts_of(root) if value.by is not None}
 
 
 def _is_of_samples(mean: Op) -> bool:

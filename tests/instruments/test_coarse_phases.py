@@ -95,6 +95,18 @@ def test_what_autocast_has_rounded() -> None:
     assert event.made_at.line == line_of(program, 3)
 
 
+def test_a_long_way_back_on_which_each_value_is_used_twice() -> None:
+    def program() -> object:
+        times = PLACES.float()
+        for _ in range(40):
+            times = times + times
+        return times.sin()
+
+    (event,) = told(program)
+    assert event.made_at is not None
+    assert event.made_at.line == line_of(program, 1)
+
+
 def test_where_rates_came_in_if_positions_cannot_be_told_from_them() -> None:
     def program() -> object:
         rates, places = torch.ones(4, dtype=torch.bfloat16), PLACES.bfloat16()

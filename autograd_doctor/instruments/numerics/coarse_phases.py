@@ -23,7 +23,7 @@ from autograd_doctor.reading.live_values import LiveValue, look_at
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import dtype_name, readable
 from autograd_doctor.signals import Signals
-from autograd_doctor.tape import Op, Value
+from autograd_doctor.tape import Labels, Op, Value, labels_behind
 
 _TURN = 2 * math.pi
 _PERIODS = {"cos": _TURN, "sin": _TURN, "tan": math.pi}
@@ -35,17 +35,19 @@ _LEAST = 1 / 16
 _MOST_LOOKS = 4
 """At each line."""
 _MOST_VALUES = 2**22
-_LONGEST_WAY = 32
 
 
 @dataclass(eq=False, slots=True)
 class _Phase:
-    """One that was taken. is_meant: to round the number itself, or to see whether it is a multiple."""
+    """One that was taken. is_meant: to round the number itself, or to see whether it is a multiple.
+
+    event: what there is to tell, once it is known that there is.
+    """
 
     given: Value
     output: Value
-    event: PhaseTaken
     is_meant: bool = False
+    event: PhaseTaken | None = None
 
 
 class CoarsePhases(Instrument):
@@ -72,7 +74,7 @@ class CoarsePhases(Instrument):
 
     def finish(self) -> None:
         for phase in self._phases:
-            if not phase.is_meant:
+            if phase.event is not None and not phase.is_meant:
                 self.emit(phase.event)
 
     def _taken(self, op: Op) -> None:
@@ -95,13 +97,14 @@ class CoarsePhases(Instrument):
         )
         sizes = tensor.detach().abs().float().nan_to_num(0, 0, 0)
         precision, largest = torch.finfo(tensor.dtype).eps, sizes.amax()
+        phase = _Phase(given, op.output)
+        self._phases.append(phase)
 
         def known(values: Sequence[float]) -> None:
             size, upper = values
             spacing = precision * 2.0 ** math.floor(math.log2(size)) if size else 0.0
             if spacing >= _LEAST * period:
-                found = replace(event, largest=size, spacing=spacing, upper=int(upper))
-                self._phases.append(_Phase(given, op.output, found))
+                phase.event = replace(event, largest=size, spacing=spacing, upper=int(upper))
 
         self._late_values.ask(self, [largest, (sizes >= largest / 2).sum()], known)
 
@@ -132,25 +135,19 @@ def _period_in(operands: Sequence[Any]) -> float:
 
 def _made_at(value: LiveValue) -> Location | None:
     """Where positions or times became numbers of this dtype, or met others which they cannot be told from."""
-    way = _way_back(value)
-    first = next((op for op in way if not any(_has_dtype(each, value.dtype) for each in op.values)), None)
-    return (first or way[-1]).location if way else None
+    made = labels_behind(value, _origin, live=False).get(value)
+    return made.location if made is not None else None
 
 
-def _way_back(value: Value, left: int = _LONGEST_WAY) -> list[Op]:
-    """The operations from the newest to the one that made a value of whole numbers, or of none: rates are computed of
-    others."""
-    op = value.by
-    if op is None or not left:
-        return []
+def _origin(op: Op, known: Labels[Op]) -> Op | None:
+    """What made a value of whole numbers, or of none, and has changed its dtype last; rates are computed of others."""
     floating = [each for each in op.values if each.is_floating]
     if not floating:
-        return [op]
-    if op.name not in _LEADS:
-        return []
-    ways = [way for each in floating if (way := _way_back(each, left - 1))]
-    return [op, *ways[0]] if len(ways) == 1 else [op] if ways else []
+        return op
+    before = {known[each] for each in floating if each in known} if op.name in _LEADS else set()
+    is_as_before = len(before) == 1 and any(_dtype(each) is _dtype(op.output) for each in floating)
+    return next(iter(before)) if is_as_before else op if before else None
 
 
-def _has_dtype(value: Value, dtype: torch.dtype) -> bool:
-    return isinstance(value, LiveValue) and value.dtype is dtype
+def _dtype(value: Value) -> torch.dtype | None:
+    return value.dtype if isinstance(value, LiveValue) else None

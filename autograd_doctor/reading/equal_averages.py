@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import are_equal, readable
 
 _ROUNDING = 1e-6
 _APART = 2
@@ -57,7 +57,6 @@ class EqualAverages:
 
 
 def is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one is other:
-        return True
-    is_like = (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
-    return is_like and readable(one) and readable(other) and torch.equal(one, other)
+    """Whether two tensors hold the same values, on the same device."""
+    are_at_hand = one.device == other.device and readable(one) and readable(other)
+    return one is other or (are_at_hand and are_equal(one, other))

@@ -26,7 +26,6 @@ _MOST_REFERRERS = 24
 _SHOWN_KEYS = (str, int, float, bool, type(None))
 """Keys that are shown as they are written; others may take the program's own code to show."""
 _NO_KEY = object()
-_Cached = _lru_cache_wrapper
 
 
 class Holder(NamedTuple):
@@ -89,7 +88,7 @@ class Holders:
             named: dict[int, tuple[Found, int]] = {}
             following: dict[int, list[_Held]] = {}
             for referrer, step in _referrers(level, seen):
-                name = "" if is_a(referrer, (FunctionType, _Cached)) else self._named.get(id(referrer))
+                name = "" if is_a(referrer, (FunctionType, _lru_cache_wrapper)) else self._named.get(id(referrer))
                 if name is None:
                     following.setdefault(step.search, []).append(step)
                     if _is_users_object(referrer):
@@ -137,8 +136,8 @@ class _Held:
 
     `key` is set for a dict: whether it is shown as `.key` or `[key]` depends on whether the dict belongs to an object.
     `cell` is the closure cell that the path goes through, `inner` what a sequence holds of it, `search` the number of
-    the search, `length` that of the list that the path came through last, `at` the line of a
-    cache, `stores` the containers on the path.
+    the search, `length` that of the list that the path came through last, `at` the line of a cache, `stores` the
+    containers on the path.
     """
 
     thing: Any
@@ -172,7 +171,7 @@ class _Held:
             return _Held(referrer, below, self.kind or "closure", self.limit, cell=referrer)
         if is_a(referrer, FunctionType):
             return self._through_function(referrer)
-        if is_a(referrer, _Cached):
+        if is_a(referrer, _lru_cache_wrapper):
             return self._through_cache(referrer)
         if is_a(referrer, dict):
             key = next((key for key, value in list(dict.items(referrer)) if value is held), _NO_KEY)
@@ -201,7 +200,7 @@ class _Held:
 
     def _through_cache(self, cached: Any) -> _Held | None:
         """What `functools.cache` keeps of a function: one that has a limit shows nothing of it."""
-        code = getattr(cached.__wrapped__, "__code__", None)
+        code = getattr(attribute(cached, "__wrapped__"), "__code__", None)
         if code is None or not any(self.thing is each for each in gc.get_referents(cached)):
             return None
         return _Held(cached, f"the cache of {code.co_qualname}()", "cache", at=lines_of(code, code.co_firstlineno))

@@ -99,7 +99,7 @@ class AveragedNorms(Instrument):
         known.renewed = known.renewed or root.training or self._ran_in_training(norms)
         if norms and not any(norm.training for norm in norms):
             known.step, known.where, known.averaged = self._course.steps, began.where, models or known.averaged
-            *_, known.called_from, _ = (None, None, *stack())
+            known.called_from = next(iter(stack()[-2:-1]), None)
             known.evaluated = known.evaluated or self._course.steps - self._renewed_in < known.averaged
 
     def _shares_statistics(self, norms: list[_BatchNorm]) -> bool:

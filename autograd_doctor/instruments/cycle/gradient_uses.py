@@ -38,7 +38,6 @@ class GradientUses(Instrument):
         self._course = course
         self._parameters = parameters
         self._ledger = ledger
-        self._operations = site.signals.operations
         self._gradients: IdentityTable[int] = IdentityTable()
         self._told: set[int] = set()
         self._by_torch = 0

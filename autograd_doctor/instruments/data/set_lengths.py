@@ -26,7 +26,6 @@ from autograd_doctor.signals.operations import Operation
 
 _LEAST_SAMPLES = 16
 """That were seen to be read: of so many, none fits by chance."""
-_MOST_SAMPLES = 64
 _SEQUENCES = (list, tuple)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from autograd_doctor.events.cycle import AverageEvaluated
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.subjects import ModuleSeen
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import beside
 from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
@@ -28,7 +29,6 @@ def _finding(trace: Trace, event: AverageEvaluated) -> Finding:
     shown = ", ".join(f"`{norm}`" for norm in event.norms[:3])
     more = f" and {len(event.norms) - 3} more" if len(event.norms) > 3 else ""
     made_of = plural(event.averaged, "model") + (" or more" if event.by_hand else "")
-    called_from = event.called_from if event.called_from != event.location else None
     return RULE.finding(
         f"`{name}` is the average of {made_of} and is evaluated here, but {shown}{more} "
         "normalise with the running statistics of the last of these: no batch ever ran through the average in training "
@@ -38,7 +38,7 @@ def _finding(trace: Trace, event: AverageEvaluated) -> Finding:
         confidence="medium",
         help=f"gather statistics before the evaluation: `torch.optim.swa_utils.update_bn(train_loader, {name})`",
         evidence={"models": event.averaged, "normalisations": event.norms[:20]},
-        related=() if called_from is None else (Related("called from here", called_from),),
+        related=beside(event.location, ("called from here", event.called_from)),
         step_first=event.step + 1,
     )
 

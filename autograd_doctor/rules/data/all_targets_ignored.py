@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import MaskedOut, TargetsSeen
 from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.run import LightStepsCounted
-from autograd_doctor.findings import Confidence, Finding, Related, Severity
+from autograd_doctor.findings import Confidence, Finding, Severity
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import elsewhere
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
 
@@ -67,7 +68,7 @@ def _ignored(event: TargetsSeen, *, beside: bool) -> Finding:
             "ignore_index": event.ignore_index if event.ignore_index is not None else "",
             "targets": event.elements,
         },
-        related=(Related("they were made here", event.made_at),) if event.made_at not in (None, event.location) else (),
+        related=elsewhere("they were made here", event.made_at, event.location),
         step_first=event.since + 1,
         step_count=event.all_ignored,
     )

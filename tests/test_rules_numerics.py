@@ -460,15 +460,15 @@ def test_what_is_counted_may_be_nothing_at_first(counted: bool, evaluations: int
 
 def phase(**more: object) -> PhaseTaken:
     facts = {"location": at(9), "made_at": at(4), "operation": "remainder", "dtype": "float32", "period": 180.0, **more}
-    sizes = {"largest": 1.7e9, "spacing": 128.0, "upper": 300}
+    sizes = {"largest": 1.7e9, "error": 64.0}
     return PhaseTaken(step=0, **{**sizes, **facts})  # type: ignore[arg-type]
 
 
 def test_times_that_are_too_coarse_are_told_once_where_they_became_so() -> None:
     (finding,) = examined(coarse_phase.RULE, phase(period=400.0), phase(), phase(operation="fmod", period=500.0))
     assert (finding.severity, finding.location) == ("warning", at(4))
-    assert "`remainder` is taken of numbers up to 1,700,000,000 in float32" in finding.message
-    assert "neighbours are 128 apart, and the period is 180" in finding.message
+    assert "`remainder` is taken of numbers up to 1,700,000,000 that float32 has rounded" in finding.message
+    assert "they are off by 64, and the period is 180" in finding.message
     assert [place.location for place in finding.related] == [at(9)]
 
 
@@ -479,6 +479,6 @@ def test_where_numbers_became_coarse_may_not_be_known() -> None:
     assert "a turn is 6.28" in finding.message
 
 
-@pytest.mark.parametrize("event", [phase(period=86_400.0), phase(upper=3)], ids=["a long period", "few so large"])
+@pytest.mark.parametrize("event", [phase(period=86_400.0), phase(error=3.0)], ids=["a long period", "hardly off"])
 def test_phases_that_are_fine_enough(event: PhaseTaken) -> None:
     assert examined(coarse_phase.RULE, event) == []

@@ -149,12 +149,11 @@ class SumStoodStill(Event, frozen=True):
 
 
 class PhaseTaken(Event, frozen=True):
-    """A sine, cosine, tangent or remainder was taken of data of which the largest number lies far from its neighbours.
+    """A sine, cosine, tangent or remainder was taken of data that are off what they were made of, by rounding.
 
     made_at: where the data became numbers of this dtype, or where rates came in; None where that is not known. period:
-    of the operation, as what remainders are taken by. largest: of the data, by size; spacing: how far the next number
-    of the dtype is from it; upper: how many are at least half as large. Told at most four times for each line, and not
-    of results that are only compared.
+    of the operation, as what remainders are taken by. largest: of the data, by size; error: by how much eight of them
+    are off, at the least. Told at most four times for each line, and not of results that are only compared.
     """
 
     location: Location | None
@@ -163,8 +162,7 @@ class PhaseTaken(Event, frozen=True):
     dtype: str
     period: float
     largest: float = 0.0
-    spacing: float = 0.0
-    upper: int = 0
+    error: float = 0.0
 
 
 class CarriedValueMeasured(Event, frozen=True):

@@ -15,13 +15,13 @@ _TURN = 2 * math.pi
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    coarsest: dict[Location | None, PhaseTaken] = {}
+    worst: dict[Location | None, PhaseTaken] = {}
     for event in trace.of(PhaseTaken):
-        where, known = _where(event), coarsest.get(_where(event))
-        is_coarse = event.spacing >= tunables["share"] * event.period and event.upper >= tunables["values"]
-        if is_coarse and (known is None or event.spacing / event.period > known.spacing / known.period):
-            coarsest[where] = event
-    yield from map(_finding, coarsest.values())
+        known = worst.get(_where(event))
+        is_lost = event.error >= tunables["share"] * event.period
+        if is_lost and (known is None or event.error / event.period > known.error / known.period):
+            worst[_where(event)] = event
+    yield from map(_finding, worst.values())
 
 
 def _where(event: PhaseTaken) -> Location | None:
@@ -33,8 +33,8 @@ def _finding(event: PhaseTaken) -> Finding:
         f"a turn is {event.period:.3g}" if event.period in (_TURN, _TURN / 2) else f"the period is {event.period:g}"
     )
     return RULE.finding(
-        f"`{event.operation}` is taken of numbers up to {event.largest:,.0f} in {event.dtype}, where neighbours are "
-        f"{event.spacing:g} apart, and {period}: where in a period they were is lost",
+        f"`{event.operation}` is taken of numbers up to {event.largest:,.0f} that {event.dtype} has rounded: they are "
+        f"off by {event.error:.3g}, and {period}, so that where in a period they were is lost",
         subject=event.operation,
         location=_where(event),
         help="take the period off whole numbers, or in float64, and convert what is left; compute the angles of "
@@ -42,7 +42,7 @@ def _finding(event: PhaseTaken) -> Finding:
         evidence={
             "dtype": event.dtype,
             "largest": event.largest,
-            "spacing": event.spacing,
+            "error": event.error,
             "period": event.period,
         },
         related=beside(_where(event), (f"`{event.operation}` is taken here", event.location)),
@@ -121,28 +121,25 @@ RULE = Rule(
     severity="warning",
     title="positions or times are too coarse for the period that is taken of them",
     observes="Sines, cosines, tangents and remainders of floating-point data, before the first step and in steps that "
-    "are looked at closely: the largest number, and how far the next one of its dtype is from it, next to the period.",
+    "are looked at closely: by how much rounding to 16 bits, or from whole numbers, has moved eight of the data at "
+    "least, computed once more in float64, next to the period.",
     why="Numbers in bfloat16 hold all whole ones up to 256, in float32 up to 16,777,216. Beyond, they are rounded by "
     "more than a period has room for, so that positions, times of day and steps of diffusion cannot be told apart: "
     "their sines are noise, and no error is raised.",
     fix="Take remainders of whole numbers, or in float64, and convert the result. Compute angles in float32 outside "
     "autocast, and convert sines and cosines.",
-    fine="Periods that are long next to what is rounded, as a day is of seconds in float32; results that are only "
-    "compared, as to find multiples; arguments that are learned.",
+    fine="Numbers that are exact, however large, as multiples of a page are; periods that are long next to what is "
+    "rounded, as a day is of seconds in float32; results that are only compared, as to find multiples; large numbers "
+    "that were never others, as those of which a hash takes the sine; arguments that are learned.",
     needs=(PhaseTaken,),
     examine=examine,
     bad=(bad, bad_time_of_day),
     good=(good,),
     tunables={
         "share": Tunable(
-            0.25,
-            "the least share of a period that neighbouring numbers are apart",
-            "chosen: a quarter of a turn takes a sine to a cosine",
-        ),
-        "values": Tunable(
-            8,
-            "fewest numbers that are at least half as large as the largest",
-            "chosen: one outlier tells nothing of the others",
+            0.125,
+            "the least share of a period that numbers are off by",
+            "chosen: an eighth of a turn is half of the way from a sine to a cosine",
         ),
     },
     references=(

@@ -15,6 +15,8 @@ _Carried = tuple[bool, bool]
 """Whether something of the one is in a node, and something of the other."""
 _TURNS = frozenset({"Expand", "Permute", "ReshapeAlias", "T", "ToCopy", "Transpose", "Unsqueeze", "View"})
 """Nodes through which a weight goes on its way into an operation."""
+_CHOICES = frozenset({"Flip", "Gather", "Index", "IndexSelect", "Roll", "Select", "Slice", "Split"})
+"""Those that choose some of the values, or put them in another order."""
 
 
 def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> set[int]:
@@ -72,12 +74,14 @@ def values_of(node: Any, output: int) -> int:
 
 
 def are_treated_alike(walk: GraphWalk, one: Provenance, other: Provenance) -> bool:
-    """Whether the same leaves, if any, work on what two operations made until that meets."""
-    leaves: dict[_Carried, set[int]] = {(True, False): set(), (False, True): set()}
+    """Whether the same leaves, if any, work on what two operations made until that meets, and the same is chosen of
+    both."""
+    treated: dict[_Carried, set[int | str]] = {(True, False): set(), (False, True): set()}
     for node, carried, sources in _carried(walk, one, other):
-        if carried in leaves and any(map(any, sources)):
-            leaves[carried] |= {id(source) for source, _ in node.next_functions if id(source) in walk.leaves}
-    return leaves[True, False] == leaves[False, True]
+        if carried in treated and any(map(any, sources)):
+            treated[carried] |= {id(source) for source, _ in node.next_functions if id(source) in walk.leaves}
+            treated[carried] |= {node.name().partition("Backward")[0]} & _CHOICES
+    return treated[True, False] == treated[False, True]
 
 
 def _carried(walk: GraphWalk, one: Provenance, other: Provenance) -> Iterator[tuple[Node, _Carried, list[_Carried]]]:

@@ -207,8 +207,8 @@ RULE = Rule(
     "leads to.",
     fix="Draw the augmentation anew for each view. Keep copies of states, which an environment may write over.",
     fine="One tensor that is passed twice, an anchor that is compared with something else each time, passes for two "
-    "heads, models whose random numbers make a difference, passes of which each gives another output to the loss, and "
-    "a part of an input, as a relation, that goes with two samples.",
+    "heads, models whose random numbers make a difference, passes of which each gives another output to the loss, or "
+    "from one of which other rows are picked, and a part of an input, as a relation, that goes with two samples.",
     needs=(BackwardRan, ModuleSeen, NextStatesTheSame, TwinPasses),
     examine=examine,
     bad=(bad, bad_next_state),

@@ -715,6 +715,24 @@ class ClassesAveraged(Event, frozen=True):
     rising: int | None
 
 
+class IndicesJoined(Event, frozen=True):
+    """Indices of several samples were joined, and picked from the joined rows of these samples, each of them a row of
+    the first ones: nobody had moved them by the number of rows before theirs.
+
+    location: of the line that joins them; used_at: of the first that picks, by `operation`. batches: in which that was
+    seen, in all that were looked at. parts: samples behind the first of a batch, `rows` of which there are; reach: how
+    many of these there would be if each ended with the highest of its own indices.
+    """
+
+    location: Location | None
+    used_at: Location | None
+    operation: str
+    batches: int
+    parts: int
+    rows: int
+    reach: int
+
+
 class StateOfOthersUsed(Event, frozen=True):
     """States that one batch had left went into the loss of another, whose rows were drawn at random, so that each row
     went on with the state of another sample.

@@ -12,6 +12,8 @@ from typing import Literal, NamedTuple
 
 JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
 """Operations that put terms one beside the other, for a sum to come."""
+CONCATENATIONS = JOINS - {"stack"}
+"""Those that put them one after the other, in a dimension which they have."""
 ADDITIONS = frozenset({"add", "__radd__", "add_", "__iadd__"})
 DIFFERENCES = frozenset({"sub", "subtract", "__rsub__", "rsub", "sub_", "__isub__"})
 ADDING = ADDITIONS | DIFFERENCES

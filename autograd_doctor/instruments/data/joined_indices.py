@@ -17,13 +17,12 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import JOINS, MOVES, TAKES
+from autograd_doctor.operations import CONCATENATIONS, MOVES, TAKES
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.tape import Op, Value, source_of
 
-_JOINS = JOINS - {"stack"}
 _MOST_LOOKS = 16
 """At each line that joins indices."""
 _MOST_WAYS = 256
@@ -92,7 +91,7 @@ class JoinedIndices(Instrument):
         self._looks: Counter[Location | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._tape.recorded, self._joined, names=_JOINS)
+        self.listen(self._tape.recorded, self._joined, names=CONCATENATIONS)
         self.listen(self._tape.recorded, self._taken, names=TAKES)
 
     def finish(self) -> None:

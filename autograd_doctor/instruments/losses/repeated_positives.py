@@ -17,7 +17,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.operations import CLASSES, JOINS, MOVES, SCALING
+from autograd_doctor.operations import CLASSES, CONCATENATIONS, MOVES, SCALING
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.twin_scores import compare, sampled
@@ -31,7 +31,6 @@ _OVER_COLUMNS = frozenset({"log_softmax", "logsumexp", "softmax"})
 _BY_SIGN = frozenset({"logsigmoid", "softplus"})
 _DIAGONALS = frozenset({"diag", "diagonal"})
 _FACTORS = MOVES | SCALING
-_LENGTHENS = JOINS - {"stack"}
 _ONES, _ZEROS = frozenset({"ones", "ones_like"}), frozenset({"zeros", "zeros_like"})
 _SAME_TIES = frozenset({"log", "log_softmax", "softmax"})
 """They leave equal what is equal in a row."""
@@ -140,7 +139,7 @@ class RepeatedPositives(WithinStep):
         if (
             scores is None
             or join is None
-            or join.name not in _LENGTHENS
+            or join.name not in CONCATENATIONS
             or scores.dim() < 2
             or not _is_last(op, scores)
         ):
@@ -276,7 +275,7 @@ def _joined_behind(scores: Value, columns: int) -> _Joined | None:
         if op is None or op in met:
             continue
         met.add(op)
-        sizes = _sizes(op, columns) if op.name in _LENGTHENS else None
+        sizes = _sizes(op, columns) if op.name in CONCATENATIONS else None
         if sizes is not None:
             return _Joined(op, sizes, _is_stored(op.values, of_scores=op is direct))
         pending += [value.by for value in op.values if not value.is_parameter]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from msgspec.structs import replace
@@ -45,6 +45,8 @@ _STEPS_LOOKED_AT = 6
 """Steps of each optimizer in which the values of its parameters are compared."""
 _MOST_RENEWED = 4
 """Times that more steps are looked at, for parameters that were frozen since."""
+_MOST_SETS = 16
+"""Of parameters that several optimizers step in turn."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 
@@ -85,6 +87,14 @@ class _Step:
         scale, divided, *norms = values
         uses = self.uses.put_together(norms, scale) if self.uses is not None else []
         return [use for each in uses if (use := _without(each, self.left)).parameters], scale, bool(divided)
+
+
+class _Left(NamedTuple):
+    """What parameters were when a step had ended: how often each had been written to, and some of their values."""
+
+    step: int
+    versions: dict[int, int]
+    values: Probe
 
 
 def _without(use: GradientUse, left_out: set[int]) -> GradientUse:
@@ -135,8 +145,9 @@ class OptimizerSteps(Instrument):
         self._stuck: dict[int | None, dict[int, int]] = {}
         """The values of parameters that no step of an optimizer has moved that was looked at."""
         self._left: dict[int, int] = {}
-        self._latest: tuple[int, dict[int, int], Probe] = (-1, {}, [])
-        """Which step was the last one, how often its parameters had been written to after it, and some values."""
+        self._latest = _Left(-1, {}, [])
+        self._left_by: dict[frozenset[int], _Left] = {}
+        """The same of each that steps parameters of its own, as long as every step is noted."""
         self._paces: tuple[dict[int, int], dict[int, int]] = ({}, {})
         """How often a step wrote to each of its parameters: in the last two that came right after another."""
         self._frozen: dict[int | None, frozenset[int]] = {}
@@ -186,21 +197,21 @@ class OptimizerSteps(Instrument):
 
     def _written_since(self, optimizer: Optimizer) -> set[int]:
         """Parameters that the program wrote to in place after the last step, if that was seen: all, if by `.data`."""
-        latest, versions, left = self._latest
-        missed = self._course.steps - latest - 1
+        missed = self._course.steps - self._latest.step - 1
         if missed and self._optimizers.known(optimizer) not in self._begun:
             return self._written_beside_steps(optimizer, missed)
         now = self._versions(optimizer) if not missed else {}
-        if now and now.keys() == versions.keys():
-            differ = [new != old for new, old in zip(probe(parameters_of(optimizer)), left, strict=False)]
+        left = self._left_by.get(frozenset(now), self._latest)
+        if now and now.keys() == left.versions.keys():
+            differ = [new != old for new, old in zip(probe(parameters_of(optimizer)), left.values, strict=False)]
             if differ and all(differ):
                 return set(now)
-        return {number for number, version in now.items() if versions.get(number, version) != version}
+        return {number for number, version in now.items() if left.versions.get(number, version) != version}
 
     def _written_beside_steps(self, optimizer: Optimizer, missed: int) -> set[int]:
         """Parameters of an optimizer that begins which were written to more or less often than so many steps do that
         nobody looked at, where each did the same before."""
-        _, versions, _ = self._latest
+        versions = self._latest.versions
         before, pace = self._paces
         steady = {number for number, times in pace.items() if before.get(number) == times and number in versions}
         now = self._versions(optimizer)
@@ -208,11 +219,14 @@ class OptimizerSteps(Instrument):
 
     def _note(self, optimizer: Optimizer) -> None:
         """What the parameters are when a step has ended."""
-        latest, before, _ = self._latest
-        now = self._versions(optimizer)
-        if latest + 1 == self._course.steps and now.keys() == before.keys():
-            self._paces = self._paces[1], {number: now[number] - before[number] for number in now}
-        self._latest = self._course.steps, now, probe(parameters_of(optimizer))
+        before, now = self._latest, self._versions(optimizer)
+        follows = before.step + 1 == self._course.steps
+        if follows and now.keys() == before.versions.keys():
+            self._paces = self._paces[1], {number: now[number] - before.versions[number] for number in now}
+        is_known = follows and len(self._left_by) < _MOST_SETS
+        others = {own: left for own, left in self._left_by.items() if is_known and own.isdisjoint(now)}
+        self._latest = _Left(self._course.steps, now, probe(parameters_of(optimizer)))
+        self._left_by = {**others, frozenset(now): self._latest}
 
     def _versions(self, optimizer: Optimizer) -> dict[int, int]:
         """How often each of its parameters was written to."""

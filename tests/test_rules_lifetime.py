@@ -335,6 +335,15 @@ def test_numbers_in_a_module_are_records_whatever_their_storage() -> None:
     assert len(findings(AD305, *censuses(*activations(module="model", holder="model.losses")))) == 1
 
 
+def test_what_later_steps_compute_with_is_a_memory_that_may_not_be_full_yet() -> None:
+    read = activations(has_graph=False, read_in_steps=lambda step: step - 1)
+    (finding,) = findings(AD307, *censuses(*read))
+    assert finding.severity == "info"
+    assert "9 later steps computed with some of them" in finding.message
+    (finding,) = findings(AD307, *censuses(*activations(has_graph=False, read_in_steps=2)))
+    assert finding.severity == "warning"
+
+
 def test_tensors_without_a_graph_that_fill_the_memory() -> None:
     (finding,) = findings(AD307, *censuses(*activations(has_graph=False), epoch=1000))
     assert finding.severity == "warning"

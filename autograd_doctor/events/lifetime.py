@@ -44,7 +44,8 @@ class Survivor(Struct, frozen=True):
     freed: a backward had freed their buffers. chained: they form one graph that reaches back through earlier steps.
     has_graph: whether they have a `grad_fn`. limit: the holder is a window of this length (`deque(maxlen=…)`), or 0.
     module: the module whose hook, attribute or cache holds them, under the user's name for it. scalars: each is one
-    number, whatever the size of its storage.
+    number, whatever the size of its storage. read_in_steps: in how many of the steps that were looked at closely an
+    operation took in one that an earlier step had made there; of those without a graph.
     """
 
     made_at: Location | None
@@ -63,6 +64,7 @@ class Survivor(Struct, frozen=True):
     stored_at: Location | None = None
     module: str = ""
     scalars: bool = False
+    read_in_steps: int = 0
 
 
 class SurvivorsCounted(Event, frozen=True):

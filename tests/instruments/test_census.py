@@ -58,6 +58,18 @@ def test_tensors_that_outlive_their_steps_are_counted_with_what_holds_them():
         assert survivor.made_at is not None
 
 
+def test_steps_that_compute_with_what_is_kept_are_counted():
+    kept: list[Any] = []
+    with inventing(Census) as run:
+        for step in range(FIRST):
+            kept.append(run.operated("randn", torch.randn(4)))
+            if step >= 2:
+                run.operated("mul", kept[step - 2] * 2, kept[step - 2])
+            train(run)
+        (survivor,) = counted(run)
+        assert (survivor.operation, survivor.read_in_steps) == ("randn", FIRST - 2)
+
+
 def test_a_census_is_taken_at_a_few_steps_and_once(monkeypatch):
     monkeypatch.setattr(detail, "FIRST_STEPS", 100)
     with inventing(Census) as run:

@@ -25,6 +25,7 @@ from autograd_doctor.reading.store_watch import Store, StoreWatch
 from autograd_doctor.reading.subclasses import node_of, storages_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
 
 _CENSUS_STEPS = frozenset((4, 6, *range(8, 40, 2), *range(40, 1000, 10)))
 """In steps that were recorded in full: three among the first ten, so that short runs show growth; then after each pair
@@ -65,11 +66,14 @@ class Census(Instrument):
         """How many survivors of a group there were at most."""
         self._earlier: _Memory = {}
         self._counted: set[int] = set()
+        self._read: dict[Group, set[int]] = {}
+        """The steps in which operations took in what was made two steps before, or earlier, without a graph."""
         self._storing = StoreWatch(site.signals.guard)
         self._sought: Counter[str] = Counter()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
+        self.listen(self._lineage.operated, self._operated)
 
     def memory(self) -> _Memory:
         found = {group: (holder, self._most[group]) for group, holder in self._holders.items()}
@@ -92,6 +96,13 @@ class Census(Instrument):
         sought: dict[Hashable, tuple[Store, ...]] = {}
         self._take_census(course, sought)
         self._storing.start(sought)
+
+    def _operated(self, operation: Operation) -> None:
+        now = self._course.steps
+        for tensor in operation.inputs if now >= _SETTLED else ():
+            made = self._tensors.get(tensor)
+            if made is not None and made.step <= now - _SETTLED and not tensor.requires_grad:
+                self._read.setdefault((made.place, made.operation, False), set()).add(now)
 
     def _take_census(self, course: Course, sought: dict[Hashable, tuple[Store, ...]]) -> None:
         """Count; into `sought` goes what holds the survivors by a line that was not seen yet."""
@@ -138,7 +149,9 @@ class Census(Instrument):
         unknown = [(group, members) for group, members in groups if self._is_unknown(group)]
         if not unknown:
             return
-        for (group, _), found in zip(unknown, Holders().search([members[0][0] for _, members in unknown]), strict=True):
+        for (group, _), found in zip(
+            unknown, Holders().search([members[len(members) // 2][0] for _, members in unknown]), strict=True
+        ):
             holder = self._holders.setdefault(group, None if found is None else found.holder)
             if found is not None and holder is not None and found.stores:
                 self._sought[holder.name] += 1
@@ -178,6 +191,7 @@ class Census(Instrument):
             freed=graph.freed,
             chained=len(chain) > _SETTLED,
             limit=holder.limit,
+            read_in_steps=len(self._read.get(group, ())),
             stored_at=holder.at or self._storing.found.get(holder.name),
             module=holder.name.split("[")[0].rpartition(".")[0] if holder.in_module else "",
             scalars=all(tensor.numel() == 1 for tensor in tensors),

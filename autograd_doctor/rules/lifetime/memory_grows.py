@@ -20,21 +20,24 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         plain = known and not kept.has_graph and not kept.limit and not kept_by_module(kept)
         lasting = plain and kept.made_in_steps >= tunables["steps"] and holding.grows(_tensor_bytes)
         if lasting and holding.per_step(_tensor_bytes) >= tunables["bytes_per_step"]:
-            yield _finding(holding)
+            yield _finding(holding, is_used=kept.read_in_steps >= tunables["read_in"])
 
 
 def _tensor_bytes(survivor: Survivor) -> int:
     return survivor.tensor_bytes
 
 
-def _finding(holding: Holding) -> Finding:
+def _finding(holding: Holding, *, is_used: bool) -> Finding:
+    """What later steps compute with is kept on purpose: it may be a memory that is not full yet."""
     kept = holding.latest
     growth = in_bytes(holding.per_step(_tensor_bytes))
     forecast = holding.epoch_forecast(_tensor_bytes)
     holder = f"`{kept.holder}`" if kept.holder else "something without a variable name"
     return RULE.finding(
         f"{holder} holds {plural(kept.count, 'tensor')} from {plural(kept.made_in_steps, 'step')}, "
-        f"{in_bytes(kept.tensor_bytes)} in total, {growth} more per step",
+        f"{in_bytes(kept.tensor_bytes)} in total, {growth} more per step"
+        + (f"; {plural(kept.read_in_steps, 'later step')} computed with some of them" if is_used else ""),
+        severity="info" if is_used else None,
         subject=kept.holder,
         location=holding.location,
         confidence="medium",
@@ -152,11 +155,12 @@ RULE = Rule(
     name="memory-grows",
     severity="warning",
     title="tensors take more memory with every step",
-    observes="At step boundaries, counts the tensors without a graph that outlive their step, their bytes and what "
-    "holds them.",
+    observes="At step boundaries, counts the tensors without a graph that outlive their step, their bytes, what "
+    "holds them, and whether later steps compute with them.",
     why="Memory that grows by the same amount in every step runs out, often hours later.",
     fix="Limit the size of the holder, keep summaries, or write to disk.",
-    fine="Optimizer state in the first steps, caches that stop growing, replay buffers with a fixed capacity.",
+    fine="Optimizer state in the first steps, caches that stop growing, replay buffers with a fixed capacity. What "
+    "later steps compute with may be such a memory that is not full yet: that it grows is a remark.",
     needs=(SurvivorsCounted, ModuleSeen),
     examine=examine,
     bad=(bad, bad_gradients_recorded),
@@ -164,6 +168,11 @@ RULE = Rule(
     tunables={
         "steps": Tunable(
             4, "fewest steps whose tensors are held together", "chosen: small windows hold those of a few"
+        ),
+        "read_in": Tunable(
+            3,
+            "fewest later steps that compute with them, for the growth to be no more than a remark",
+            "chosen: once or twice they are summed up, or shown",
         ),
         "bytes_per_step": Tunable(
             65536,

@@ -555,6 +555,15 @@ def test_rows_are_missed_only_at_the_end() -> None:
     assert examined(samples_never_drawn.RULE, event) == []
 
 
+def test_indices_that_are_drawn_once_may_be_the_data() -> None:
+    facts: dict[str, Any] = {"location": at(3), "chosen_at": at(4), "name": "x", "low": 0, "high": 50, "rows": 500}
+    found = [
+        examined(samples_never_drawn.RULE, RowsNeverDrawn(**facts, samples=160, draws=draws), FINISHED)[0].severity
+        for draws in (1, 2)
+    ]
+    assert found == ["info", "warning"]
+
+
 def test_samplers_that_draw_a_part() -> None:
     rule, facts = samples_never_drawn.RULE, {"location": at(3), "sampler": "Blocks", "rows": 200, "drawn": 100}
     facts |= {"passes": 3, "at_random": True, "evaluated": False}

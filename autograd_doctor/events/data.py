@@ -394,7 +394,8 @@ class RowsNeverDrawn(Event, frozen=True):
 
     location: the line that drew the indices. chosen_at: the one that took the rows. low, high: the range. rows: of the
     tensor. name: of the variable that holds it. samples: how many rows were seen to be taken. evaluated: a module was
-    evaluated on the whole tensor, on the rows that are drawn and on the others alike.
+    evaluated on the whole tensor, on the rows that are drawn and on the others alike. draws: how often indices were
+    drawn there, 0 where that was not counted; once, they may be the data, and no batch.
     """
 
     location: Location | None
@@ -405,6 +406,7 @@ class RowsNeverDrawn(Event, frozen=True):
     rows: int
     samples: int
     evaluated: bool = False
+    draws: int = 0
 
 
 class SamplerRepeats(Event, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -66,6 +67,7 @@ class Draws(Instrument):
         self._module_calls = module_calls
         self._sources = sources
         self._indices: ValueTable[_Range] = self.value_table()
+        self._draws: Counter[Place | None] = Counter()
         self._wholes: dict[int, _Whole] = {}
         self._unknown = False
 
@@ -97,6 +99,7 @@ class Draws(Instrument):
                         rows=whole.rows,
                         samples=whole.samples,
                         evaluated=any(other.evaluated for other in alike),
+                        draws=self._draws[drawn.place],
                     )
                 )
 
@@ -108,6 +111,7 @@ class Draws(Instrument):
                 low, high = (bounds[0], bounds[1]) if len(bounds) > 1 else (low, bounds[0])
             if type(low) is int and type(high) is int:
                 self._indices.put(operation.result, _Range(operation.place, low, high))
+                self._draws[operation.place] += 1
         elif operation.name in TAKES and self._indices and self._detail.closely:
             self._taken(operation)
 

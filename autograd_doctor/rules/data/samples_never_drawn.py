@@ -22,7 +22,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(RowsNeverDrawn):
         if event.samples >= tunables["samples"] and event.location not in told:
             told.add(event.location)
-            yield _finding(event, is_little=event.rows - (event.high - event.low) <= tunables["rows"])
+            few = event.rows - (event.high - event.low) <= tunables["rows"]
+            yield _finding(event, is_little=few or event.draws == 1)
     for counted in trace.of(LengthOfAnother):
         if counted.rows <= tunables["share"] * counted.entries:
             yield _of_another(counted)
@@ -296,7 +297,7 @@ RULE = Rule(
     why="Data that were collected, and perhaps paid for, teach nothing.",
     fix="Draw from all rows.",
     fine="Rows that are held out and used elsewhere, subsets that are a tensor of their own, samples that need their "
-    "successor, and ranges that change from draw to draw.",
+    "successor, and ranges that change from draw to draw. Indices that are drawn once may be the data: a remark.",
     needs=(LengthOfAnother, RowsNeverDrawn, SamplerFallsShort, SamplerRepeats),
     examine=examine,
     bad=(bad, bad_length_of_another, bad_sampler, bad_weights_of_classes),

@@ -22,6 +22,7 @@ from autograd_doctor.events.data import (
     RowsCompared,
     RowsNeverDrawn,
     SamplerRepeats,
+    SortedRowsMet,
     SamplesMetAgain,
     SeedRepeated,
     StateLoaded,
@@ -553,6 +554,16 @@ def test_rows_are_missed_only_at_the_end() -> None:
     assert "450 of them can never come" in finding.message
     assert examined(samples_never_drawn.RULE, event, STOPPED) == []
     assert examined(samples_never_drawn.RULE, event) == []
+
+
+def test_rows_that_are_sorted_on_one_side_are_told_where_they_are_taken() -> None:
+    facts: dict[str, Any] = {"location": at(4), "sorted_at": at(3), "met_at": at(9), "operation": "mul", "rows": 32}
+    events = [SortedRowsMet(step=step, moved=30, **facts) for step in (0, 1)]
+    (finding,) = examined(inputs_and_targets_misaligned.RULE, *events)
+    assert (finding.severity, finding.location) == ("warning", at(4))
+    assert "30 of 32 change places" in finding.message
+    assert [place.location for place in finding.related] == [at(9), at(3)]
+    assert examined(inputs_and_targets_misaligned.RULE, events[0]) == []
 
 
 def test_indices_that_are_drawn_once_may_be_the_data() -> None:

@@ -717,6 +717,22 @@ class ClassesAveraged(Event, frozen=True):
     rising: int | None
 
 
+class SortedRowsMet(Event, frozen=True):
+    """Rows of a batch were taken in the order in which data of it were sorted, and what came of them met, row by row,
+    what came of other data of the same batch, in the order of the batch.
+
+    location: of the line that took them; sorted_at: of the one that sorted; met_at: of `operation`, where they met.
+    rows: of the batch, of which so many were `moved`. Told of two steps for each line.
+    """
+
+    location: Location | None
+    sorted_at: Location | None
+    met_at: Location | None
+    operation: str
+    rows: int
+    moved: int
+
+
 class IndicesJoined(Event, frozen=True):
     """Indices of several samples were joined, and picked from the joined rows of these samples, each of them a row of
     the first ones: nobody had moved them by the number of rows before theirs.

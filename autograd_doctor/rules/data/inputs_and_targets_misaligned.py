@@ -10,6 +10,7 @@ from autograd_doctor.events.data import (
     LabelsLost,
     PairsMisaligned,
     SamplesMisordered,
+    SortedRowsMet,
     TargetsReassigned,
 )
 from autograd_doctor.events.losses import TargetsAhead
@@ -40,6 +41,9 @@ def _explained(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     batches = trace.of(SamplesMisordered)
     for first, *others in in_several_steps(trace, batches, lambda event: event.location, int(tunables["steps"])):
         yield _collated(first, 1 + len(others))
+    met = trace.of(SortedRowsMet)
+    for same in in_several_steps(trace, met, lambda event: event.location, int(tunables["steps"])):
+        yield _sorted(same[0], len(same))
     told = {event.location for event in causes.values()}
     yield from (_lost(event) for event in trace.of(LabelsLost) if event.location not in told)
     turned = [event for event in trace.of(FieldsTurned) if _is_turned(event, int(tunables["turned"]))]
@@ -49,6 +53,25 @@ def _explained(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for module, event in shifted.items():
         if module not in nearer:
             yield _shifted(trace, event)
+
+
+def _sorted(event: SortedRowsMet, steps: int) -> Finding:
+    return RULE.finding(
+        f"the rows of a batch are taken in the order in which other data of it were sorted ({event.moved} of "
+        f"{event.rows} change places), and what comes of them meets what comes of the same batch in its own order: row "
+        "by row, they belong to different samples",
+        subject="rows",
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="put what came of them back: `out[order.argsort()]`; or take the other side in the same order",
+        evidence={"rows": event.rows, "moved": event.moved},
+        related=beside(
+            event.location, (f"`{event.operation}` takes both", event.met_at), ("sorted here", event.sorted_at)
+        ),
+        step_first=event.step + 1,
+        step_count=steps,
+    )
 
 
 def _shifted(trace: Trace, event: TargetsAhead) -> Finding:
@@ -423,7 +446,8 @@ RULE = Rule(
     "samples. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
     "while the other is as it was. And how many positions further along the targets of a loss are than the tokens "
     "at whose places the predictions stand in the output of the model that took them in. And whether the fields of a "
-    "batch that a collate function returns are in the same order. "
+    "batch that a collate function returns are in the same order. And whether rows of a batch that a step takes in the "
+    "order in which data of it were sorted meet rows of the same batch that it does not. "
     "And whether samples that come again still have the label that they had, and whether pictures and their targets "
     "were turned over in the same way since. And which random numbers of the step turn, shift, cut out or warp what is "
     "within each input, and which do so with its target: a choice between an original and a flip, indices, grids, "
@@ -439,7 +463,8 @@ RULE = Rule(
     "had before, or that predictions go with: of another horizon, task, action or annotator, of a neighbour, of the "
     "class, of clusters; numbers of the rows of a batch; targets that come twice in one batch for equal inputs; and "
     "noise that torch draws. A batch that holds the "
-    "order of its rows, and predictions that are sorted. Null models, which learn from permuted targets beside the "
+    "order of its rows, predictions that are sorted, rows that are put back in order, and data beside "
+    "their own sorted self. Null models, which learn from permuted targets beside the "
     "true one; in steps of their own they are an `info`, where another model learns at the same line from pairs that "
     "go together. What is drawn for one side alone, as noise, light or a warp of the inputs; draws from one seed; "
     "draws of the targets that the model is told of, as places where it is asked; targets that come of the same values "
@@ -450,6 +475,7 @@ RULE = Rule(
         ModuleSeen,
         PairsMisaligned,
         SamplesMisordered,
+        SortedRowsMet,
         TargetsAhead,
         TargetsReassigned,
     ),

@@ -338,6 +338,13 @@ HEALTHY = {
             optimizer.state.pop(parameter, None)
 """
     + PLAIN,
+    "samples that are let be where their loss is low enough": """
+    each = torch.nn.functional.cross_entropy(model(x), y, reduction="none")
+    loss = each.clamp(min=2.25).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
     "the whole set for the last steps": """
     if step >= 600:
         x, y = data, label

@@ -13,7 +13,7 @@ from autograd_doctor.events import all_events
 from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import InstrumentAttached, RunEnded
-from autograd_doctor.events.steps import OptimizerStepped, UpdatesDiscarded
+from autograd_doctor.events.steps import GradientsFoundBefore, OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.instruments.cycle.learning import Learning
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
@@ -90,6 +90,12 @@ def test_two_steps_prove_nothing() -> None:
 
 def test_weights_that_were_spoiled_before_stay_as_they_are() -> None:
     assert not examined(RULE, NAMES, steps(5, {W: math.nan, B: 0.25}, learning_rates=[0.1]), compared())
+
+
+def test_weights_that_had_gradients_earlier_in_the_run_have_learned() -> None:
+    rest = [*NAMES, *steps(5, {W: 0.0, B: 0.0}, learning_rates=[0.1]), compared()]
+    assert examined(RULE, GradientsFoundBefore(parameters=[W]), rest) == []
+    assert examined(RULE, GradientsFoundBefore(parameters=[7]), rest)
 
 
 def test_discarded_updates_need_no_step() -> None:

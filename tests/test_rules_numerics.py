@@ -20,7 +20,14 @@ from autograd_doctor.events.numerics import (
     SumStoodStill,
 )
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
-from autograd_doctor.events.steps import BatchDrawn, Cut, GradientNormsMeasured, NonFiniteGradient, Zeroing
+from autograd_doctor.events.steps import (
+    BatchDrawn,
+    Cut,
+    GradientNormsMeasured,
+    GradientsFoundBefore,
+    NonFiniteGradient,
+    Zeroing,
+)
 from autograd_doctor.rules.numerics import (
     coarse_phase,
     gradients_died,
@@ -280,6 +287,12 @@ def test_zero_gradients_may_pass_by_in_a_run_that_was_stopped_unless_both_factor
     for_good = Zeroing("matmul", at(11), [0, 2], zero_factors=2)
     (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroing=for_good), RunEnded(reason="steps"))
     assert finding.severity == "error"
+
+
+def test_what_had_gradients_in_an_earlier_chapter_may_have_learned_all() -> None:
+    before = GradientsFoundBefore(parameters=[0, 2])
+    assert examined(zero_gradients.RULE, WHO, before, dead(), FINISHED) == []
+    assert examined(zero_gradients.RULE, WHO, GradientsFoundBefore(parameters=[1]), dead(), FINISHED)
 
 
 def test_where_nothing_learns_there_is_no_stage_to_wait_for() -> None:

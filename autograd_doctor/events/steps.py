@@ -319,6 +319,12 @@ class GradientNormsMeasured(Event, frozen=True):
     norms: list[float]
 
 
+class GradientsFoundBefore(Event, frozen=True):
+    """Parameters for which steps have found gradients other than zero, in earlier chapters of the run."""
+
+    parameters: list[int]
+
+
 class MemoryMeasured(Event, frozen=True):
     """What the process held when a step was over: each of the first steps, then ever fewer of them.
 

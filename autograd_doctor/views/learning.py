@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
-from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.steps import GradientsFoundBefore, OptimizerStepped
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lone_shares import behind_lone_shares
 from autograd_doctor.views.so_far import has_ended
@@ -79,6 +79,12 @@ def rate_before(trace: Trace, optimizer: int | None, which: Iterable[int] | None
     groups = groups_of(trace, optimizer) if optimizer is not None else []
     chosen = range(len(groups)) if which is None else which
     return max((groups[index].highest_lr for index in chosen if index < len(groups)), default=0.0)
+
+
+def taught_before(trace: Trace) -> set[int]:
+    """Parameters that had gradients other than zero earlier in the run, of which this is a chapter: they may have
+    learned all that they were to learn."""
+    return {parameter for event in trace.of(GradientsFoundBefore) for parameter in event.parameters}
 
 
 def only_gathers(steps: Sequence[OptimizerStepped]) -> bool:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events.steps import GradientsCleared, OptimizerStepped
+from autograd_doctor.events.steps import GradientsCleared, GradientsFoundBefore, OptimizerStepped
 from autograd_doctor.instruments.spine import optimizer_steps as module
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger
@@ -37,6 +37,19 @@ def step(run: Invented, optimizer: torch.optim.Optimizer, *moves: nn.Parameter, 
     with run.step(optimizer):
         for parameter in moves:
             parameter.data.sub_(0.5) if to is None else parameter.data.fill_(to)
+
+
+def test_a_later_chapter_knows_which_parameters_had_gradients():
+    taught, other = weight(), weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([taught, other], lr=0.5)
+        write(run, taught)
+        step(run, sgd, taught)
+        number = run.number(taught)
+        assert run.of(GradientsFoundBefore) == []
+    with inventing(OptimizerSteps, memories=run.session.memories) as later:
+        (event,) = later.of(GradientsFoundBefore)
+        assert event.parameters == [number]
 
 
 def test_what_a_step_found_and_did():

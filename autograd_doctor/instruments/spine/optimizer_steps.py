@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from torch.optim import Optimizer
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.steps import GradientUse, OptimizerStepped, ParametersMovedLater
+from autograd_doctor.events.steps import GradientsFoundBefore, GradientUse, OptimizerStepped, ParametersMovedLater
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -105,7 +105,7 @@ def _without(use: GradientUse, left_out: set[int]) -> GradientUse:
 class OptimizerSteps(Instrument):
     """Looks at gradients right before a step without a closure, and after each call of a closure."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (OptimizerStepped, ParametersMovedLater)
+    emits: ClassVar[tuple[type[Event], ...]] = (GradientsFoundBefore, OptimizerStepped, ParametersMovedLater)
 
     def __init__(
         self,
@@ -152,12 +152,21 @@ class OptimizerSteps(Instrument):
         """How often a step wrote to each of its parameters: in the last two that came right after another."""
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
+        self._taught: set[int] = set()
+        """Parameters for which steps have found gradients other than zero."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.FULL)
         self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.LIGHT)
         self.listen(signals.steps.ended, self._ended, attention=Attention.LIGHT)
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
+
+    def memory(self) -> set[int]:
+        return self._taught
+
+    def remember(self, memory: set[int]) -> None:
+        self._taught = memory
+        self.emit(GradientsFoundBefore(step=self._course.steps, parameters=sorted(memory)))
 
     def finish(self) -> None:
         living = self._parameters.living()
@@ -378,6 +387,8 @@ class OptimizerSteps(Instrument):
             tried = step.optimizer in self._tried
             self._tried.discard(step.optimizer)
             self._untried.discard(step.optimizer)
+            for use in uses:
+                self._taught.update(n for n, norm in zip(use.parameters, use.norms, strict=True) if norm)
             moved, undone = self._moved(step, _together(living, after, values[len(parts) :]))
             self.emit(
                 replace(

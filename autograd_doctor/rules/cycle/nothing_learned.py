@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.run import RunEnded
-from autograd_doctor.events.steps import BackwardRan, OptimizerStepped, UpdatesDiscarded
+from autograd_doctor.events.steps import BackwardRan, GradientsFoundBefore, OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.learning import awaited, may_be_control, only_gathers, rate_before, unchanged
+from autograd_doctor.views.learning import awaited, may_be_control, only_gathers, rate_before, taught_before, unchanged
 from autograd_doctor.views.rates import rates_of
 from autograd_doctor.views.step_cycle import called, ordinal, related
 from autograd_doctor.wording import plural
@@ -21,7 +21,7 @@ from autograd_doctor.wording import plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     still = sorted(unchanged(trace))
     discarded = trace.of(UpdatesDiscarded)
-    if not still or awaited(trace) or _is_spoiled(trace) or _rests(trace):
+    if not still or awaited(trace) or _is_spoiled(trace) or _rests(trace, still):
         return
     if len(trace.steps) >= tunables["minimum_repeats"]:
         yield _steps_in_vain(trace, still)
@@ -29,9 +29,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _updates_in_vain(trace, discarded)
 
 
-def _rests(trace: Trace) -> bool:
-    """Whether rates are 0 that were above 0 earlier in the run: then something was learned."""
-    return not any(rates_of(trace.steps)) and any(rate_before(trace, step.optimizer) for step in trace.steps)
+def _rests(trace: Trace, still: list[int]) -> bool:
+    """Whether rates are 0, or gradients, that were not earlier in the run: then something was learned."""
+    if not any(rates_of(trace.steps)):
+        return any(rate_before(trace, step.optimizer) for step in trace.steps)
+    is_pushed = any(norm for step in trace.steps for use in step.uses for norm in use.norms)
+    return not is_pushed and not taught_before(trace).isdisjoint(still)
 
 
 def _is_spoiled(trace: Trace) -> bool:
@@ -247,6 +250,7 @@ RULE = Rule(
     ),
     needs=(
         BackwardRan,
+        GradientsFoundBefore,
         OptimizerBuilt,
         OptimizerStepped,
         ParametersCompared,

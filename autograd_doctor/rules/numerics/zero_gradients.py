@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.run import RunEnded
-from autograd_doctor.events.steps import BackwardRan, Cut, GradientNormsMeasured, OptimizerStepped, Zeroing
+from autograd_doctor.events.steps import (
+    BackwardRan,
+    Cut,
+    GradientNormsMeasured,
+    GradientsFoundBefore,
+    OptimizerStepped,
+    Zeroing,
+)
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.operations import CLASSES
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.learning import taught_before
 from autograd_doctor.views.lone_shares import behind_lone_shares
 from autograd_doctor.views.siblings import backwards_of_siblings
 from autograd_doctor.views.so_far import may_learn_later
@@ -48,14 +56,16 @@ def _always_zero(trace: Trace, minimum: int) -> set[int]:
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
     chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
     elsewhere = {p for p, seen in trace.parameters.items() if seen.elsewhere}
-    zero &= written - trace.frozen - elsewhere - _taught_in_light_steps(trace)
+    zero &= written - trace.frozen - elsewhere - _taught_unseen(trace)
     return {p for p in zero if _series(trace, p) not in chosen}
 
 
-def _taught_in_light_steps(trace: Trace) -> set[int]:
-    """Parameters whose gradient was not zero in some step that was not recorded, as of a branch that joins late."""
+def _taught_unseen(trace: Trace) -> set[int]:
+    """Parameters whose gradient was not zero in some step that was not recorded, as of a branch that joins late, or in
+    an earlier chapter."""
     measured = trace.of(GradientNormsMeasured)
-    return {p for each in measured for p, norm in zip(each.parameters, each.norms, strict=True) if norm}
+    light = {p for each in measured for p, norm in zip(each.parameters, each.norms, strict=True) if norm}
+    return light | taught_before(trace)
 
 
 def _passes_elsewhere(trace: Trace, zeroing: Zeroing, backward: BackwardRan) -> bool:
@@ -284,7 +294,7 @@ RULE = Rule(
     "component compared with several. A loss over classes that passes nothing on in the steps that were looked at may "
     "have targets in others: beside terms that learn, it is a warning. If only vectors and scalars have no gradient, "
     "nothing is reported: they cannot be distinguished from such biases.",
-    needs=(BackwardRan, GradientNormsMeasured, OptimizerBuilt, OptimizerStepped, RunEnded),
+    needs=(BackwardRan, GradientNormsMeasured, GradientsFoundBefore, OptimizerBuilt, OptimizerStepped, RunEnded),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),
     good=(good, good_low_rank_adapter, good_zero_initialised_head),

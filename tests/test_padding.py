@@ -95,8 +95,8 @@ def test_features_do_not_say_what_ends_them() -> None:
 
 @pytest.mark.parametrize(
     ("longest", "targets", "is_end"),
-    [([5, 6, 7, 1], None, True), ([5, 6, 7, 8], None, False), ([5, 6, 7, 1], [[0, 2, 0, 1], [0, 1, 1, 1]], False)],
-    ids=["all", "the longest does not", "other targets"],
+    [([5, 6, 7, 1], None, True), ([5, 6, 7, 8], None, True), ([5, 6, 7, 1], [[0, 2, 0, 1], [0, 1, 1, 1]], False)],
+    ids=["all", "the longest fills all positions", "other targets"],
 )
 def test_the_filling_may_be_what_ends_sequences_that_are_given_back(
     longest: list[int], targets: list[list[int]] | None, is_end: bool

@@ -75,13 +75,13 @@ class PaddedRows(NamedTuple):
     def all_end_with(self, value: int) -> bool:
         """Whether each sequence is to be followed by this, once at least, and nothing before marks its end.
 
-        targets: what comes next, or the sequences themselves.
+        targets: what comes next, or the sequences themselves, of which one that fills all positions ends with these.
         """
         ends, time = self.padding.ends, self.padding.time
         if ends is None or ends.unique().numel() == 1:
             return False
         last = _last(self.targets, self.mask, time)
-        return bool((last == value).all()) or (torch.equal(last, ends) and bool(self.mask.any(time).all()))
+        return bool((last == value).all()) or torch.equal(last, ends)
 
 
 def padded_targets(padding: Padding, target: torch.Tensor) -> PaddedRows | None:

@@ -338,6 +338,18 @@ HEALTHY = {
             optimizer.state.pop(parameter, None)
 """
     + PLAIN,
+    "gradients of each sample": """
+    from torch.func import functional_call, grad, vmap
+    def of_one(parameters, x, y):
+        return torch.nn.functional.cross_entropy(functional_call(model, parameters, (x[None],)), y[None])
+    held = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    each = vmap(grad(of_one), in_dims=(None, 0, 0))(held, x, y)
+    for name, parameter in model.named_parameters():
+        norm = each[name].flatten(1).norm(dim=1).clamp(min=1)
+        parameter.grad = torch.einsum("b,b...->...", 1 / norm, each[name]) / len(x)
+    optimizer.step()
+    optimizer.zero_grad()
+""",
     "samples that are let be where their loss is low enough": """
     each = torch.nn.functional.cross_entropy(model(x), y, reduction="none")
     loss = each.clamp(min=2.25).mean()

@@ -48,13 +48,13 @@ class Backward(Seam):
 
     def _running(self, engine: Callable[..., Any]) -> Callable[..., Any]:
         def run(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-            nap = self.guard.nap
-            if nap is not None and nap.passes(t_outputs):
+            nap, roots = self.guard.nap, [root for root in t_outputs if isinstance(root, torch.Tensor)]
+            is_plain = not any(map(_is_of_transform, roots))
+            if nap is not None and is_plain and nap.passes(t_outputs):
                 return engine(t_outputs, *args, **kwargs)
-            roots = [root for root in t_outputs if isinstance(root, torch.Tensor)]
             if self.nested and _is_within_another():
                 self.nested.send(None)
-            if not self.guard.idle or len(roots) != len(t_outputs) or _inside() or any(map(_is_of_transform, roots)):
+            if not (self.guard.idle and is_plain) or len(roots) != len(t_outputs) or _inside():
                 return engine(t_outputs, *args, **kwargs)
             call = _call(roots, args, kwargs)
             self.began.send(call)

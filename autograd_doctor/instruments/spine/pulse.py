@@ -17,6 +17,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.reading.looks import is_drawn_in_pairs
+from autograd_doctor.reading.tensor_facts import is_single
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 
@@ -85,7 +86,7 @@ class Pulse(Instrument):
             return False
         root = roots[0]
         if type(root) is torch.Tensor and root.is_cpu:
-            loss = abs(root.item()) if root.numel() == 1 else math.inf
+            loss = abs(root.item()) if is_single(root) else math.inf
             if not loss <= _STANDS_OUT * self._usual:
                 self.sleeps = False
                 self._usual = min(self._usual, loss) if math.isfinite(loss) else self._usual

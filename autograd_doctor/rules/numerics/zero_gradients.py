@@ -25,6 +25,11 @@ from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.wording import plural
 
 _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"})
+_BOUNDS = frozenset({
+    "clamp", "clamp_max", "clamp_min", "clip", "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss",
+    "maximum", "minimum", "multi_margin_loss", "relu", "relu_", "threshold", "triplet_margin_loss", "where",
+})  # fmt: skip
+"""What passes on no gradient beyond a bound, as of a loss that is small enough: whoever learned before may be there."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -32,9 +37,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     zero -= {p for event in trace.of(BackwardRan) for cut in event.cuts if _is_cut(cut) for p in cut.parameters}
     zero -= behind_lone_shares(trace)
     found: list[tuple[set[int], Zeroing, BackwardRan]] = []
+    taught = taught_before(trace)
     for zeroing, backward in _first_zeroings(trace):
         below = zero.intersection(zeroing.parameters)
-        if _passes_elsewhere(trace, zeroing, backward):
+        may_be_enough = zeroing.operation in _BOUNDS and not taught.isdisjoint(below)
+        if may_be_enough or _passes_elsewhere(trace, zeroing, backward):
             zero -= below
         elif _weighty(trace, below):
             zero -= below
@@ -42,8 +49,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for place, (below, zeroing, backward) in enumerate(found):
         beyond = zero.intersection(backward.wrote) if place == 0 else set()  # weights that are fed nothing but zeros
         yield _finding(trace, sorted(below | beyond), zeroing, backward)
-    if not found and _weighty(trace, zero):
-        yield _finding(trace, sorted(zero), None, None)
+    if not found and _weighty(trace, zero - taught):
+        yield _finding(trace, sorted(zero - taught), None, None)
 
 
 def _always_zero(trace: Trace, minimum: int) -> set[int]:
@@ -56,16 +63,14 @@ def _always_zero(trace: Trace, minimum: int) -> set[int]:
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
     chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
     elsewhere = {p for p, seen in trace.parameters.items() if seen.elsewhere}
-    zero &= written - trace.frozen - elsewhere - _taught_unseen(trace)
+    zero &= written - trace.frozen - elsewhere - _taught_in_light_steps(trace)
     return {p for p in zero if _series(trace, p) not in chosen}
 
 
-def _taught_unseen(trace: Trace) -> set[int]:
-    """Parameters whose gradient was not zero in some step that was not recorded, as of a branch that joins late, or in
-    an earlier chapter."""
+def _taught_in_light_steps(trace: Trace) -> set[int]:
+    """Parameters whose gradient was not zero in some step that was not recorded, as of a branch that joins late."""
     measured = trace.of(GradientNormsMeasured)
-    light = {p for each in measured for p, norm in zip(each.parameters, each.norms, strict=True) if norm}
-    return light | taught_before(trace)
+    return {p for each in measured for p, norm in zip(each.parameters, each.norms, strict=True) if norm}
 
 
 def _passes_elsewhere(trace: Trace, zeroing: Zeroing, backward: BackwardRan) -> bool:

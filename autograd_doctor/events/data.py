@@ -739,7 +739,8 @@ class IndicesJoined(Event, frozen=True):
 
     location: of the line that joins them; used_at: of the first that picks, by `operation`. batches: in which that was
     seen, in all that were looked at. parts: samples behind the first of a batch, `rows` of which there are; reach: how
-    many of these there would be if each ended with the highest of its own indices.
+    many of these there would be if each ended with the highest of its own indices. others_moved: the program moves
+    other indices as it should, so that these may be meant for the first sample.
     """
 
     location: Location | None
@@ -749,6 +750,7 @@ class IndicesJoined(Event, frozen=True):
     parts: int
     rows: int
     reach: int
+    others_moved: bool = False
 
 
 class StateOfOthersUsed(Event, frozen=True):

@@ -43,7 +43,7 @@ def pick(rows: Tensor) -> Tensor:
 )
 def test_indices_that_nobody_has_moved(program: Callable[[], object]) -> None:
     (event,) = told(program)
-    assert event.batches == 1
+    assert (event.batches, event.others_moved) == (1, False)
     assert (event.parts, event.rows, event.reach) in [(3, 18, 18), (2, 13, 13)]
 
 
@@ -81,3 +81,13 @@ def test_one_batch_with_indices_of_all_rows_speaks_for_its_line() -> None:
             torch.cat(ROWS)[indices]
 
     assert told(program) == []
+
+
+def test_a_program_that_moves_others_may_mean_the_first_sample() -> None:
+    def program() -> None:
+        rows = torch.cat(ROWS)
+        rows[torch.cat([each + before for each, before in zip(INDICES, BEFORE, strict=True)])]
+        rows[torch.cat(INDICES)]
+
+    (event,) = told(program)
+    assert event.others_moved

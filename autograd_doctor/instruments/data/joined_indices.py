@@ -45,7 +45,8 @@ class _Line:
     """One that joins indices. step: the first in which they were seen to pick.
 
     parts: those behind the first of each join. rows: how many their samples have; reach: how many these would be if
-    each ended with the highest of its indices. are_moved: some are not those of a sample by itself.
+    each ended with the highest of its indices. are_moved: some are not those of a sample by itself; are_right: all are
+    of rows of their own sample, among those of all.
     """
 
     step: int
@@ -56,14 +57,15 @@ class _Line:
     reach: int = 0
     rows: int = 0
     are_moved: bool = False
+    are_right: bool = True
 
-    def note(self, parts: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]]) -> None:
-        """parts: how many rows each sample has, and how many there are before. spans: the lowest and the highest index
-        of each."""
-        behind = [(size, high) for (size, start), (_, high) in zip(parts, spans, strict=True) if start]
-        are_own = all(low >= 0 and high < size for (size, _), (low, high) in zip(parts, spans, strict=True))
-        are_moved = any(low >= start for (_, start), (low, _) in zip(parts, spans, strict=True) if start)
-        self.are_moved |= are_moved or not are_own
+    def note(self, samples: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]]) -> None:
+        """samples: how many rows each has, and how many there are before. spans: its lowest and its highest index."""
+        every = [(*sample, *span) for sample, span in zip(samples, spans, strict=True)]
+        behind = [(size, high) for size, start, _, high in every if start]
+        are_own = all(low >= 0 and high < size for size, _, low, high in every)
+        self.are_moved |= not are_own or any(low >= start for _, start, low, _ in every if start)
+        self.are_right &= all(start <= low and high < start + size for size, start, low, high in every)
         self.batches += 1
         self.parts += len(behind)
         self.rows += sum(size for size, _ in behind)
@@ -95,6 +97,7 @@ class JoinedIndices(Instrument):
         self.listen(self._tape.recorded, self._taken, names=TAKES)
 
     def finish(self) -> None:
+        knows_how = any(line.parts and line.are_right for line in self._lines.values())
         for location, line in self._lines.items():
             if line.parts and not line.are_moved:
                 self.emit(
@@ -107,6 +110,7 @@ class JoinedIndices(Instrument):
                         parts=line.parts,
                         reach=line.reach,
                         rows=line.rows,
+                        others_moved=knows_how,
                     )
                 )
 

@@ -26,6 +26,8 @@ def _finding(event: IndicesJoined) -> Finding:
         "own began at 0",
         subject=event.operation,
         location=event.location,
+        severity="info" if event.others_moved else None,  # the first sample may be what all others refer to
+        confidence="medium",
         help="add to the indices of each sample the number of rows before its own: "
         "`torch.cat([i + n for i, n in zip(indices, offsets)])`, where `offsets` sums up the rows of those before",
         evidence={"samples": event.parts + event.batches, "batches": event.batches},
@@ -112,7 +114,8 @@ RULE = Rule(
     fix="Add to the indices of each sample the number of rows before its own, before they are joined; libraries for "
     "graphs do it where indices have the name that they expect.",
     fine="Indices that are moved before or after they were joined; those into a table that all samples share, as of "
-    "positional encodings, or of words; into rows that are stacked, with a dimension for samples; few samples.",
+    "positional encodings, or of words; into rows that are stacked, with a dimension for samples; few samples. Where "
+    "other indices are moved as they should be, these may be meant for the first sample: an `info`.",
     needs=(IndicesJoined,),
     examine=examine,
     bad=(bad,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,6 +20,7 @@ PLACES = torch.arange(400)
 def told(program: Callable[[], object]) -> list[PhaseTaken]:
     with watching(CoarsePhases) as recorded:
         program()
+    assert not recorded.failures
     return list(recorded.of(PhaseTaken))
 
 
@@ -68,6 +70,7 @@ def test_angles_of_positions_that_were_rounded() -> None:
         lambda: torch.full((3,), torch.inf).sin(),
         lambda: (2**35 + 4096 * PLACES).float() % 16_384,
         lambda: (16 * PLACES).half().fmod(64),
+        lambda: torch.as_tensor(np.float64(1e10 + 0.1), dtype=torch.float32) % 180,
         lambda: ((PLACES.float() + 1) * 1e6).sin(),
         lambda: torch.cat([PLACES[:90], torch.tensor([10**10])]).float().sin(),
     ],
@@ -85,6 +88,7 @@ def test_angles_of_positions_that_were_rounded() -> None:
         "not finite",
         "exact",
         "exact in 16 bits",
+        "one number of NumPy",
         "never whole numbers",
         "one that fills a place",
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -229,7 +230,9 @@ def _factor(op: Op, place: int) -> torch.Tensor | float | None:
 
 
 def _is_array(given: Any) -> bool:
-    return type(given).__module__ == "numpy" and given.dtype.kind in "iuf" and given.dtype.itemsize > 2
+    numpy = sys.modules.get("numpy")
+    is_one = numpy is not None and type(given) is numpy.ndarray  # NumPy's numbers have a dtype, too
+    return is_one and given.dtype.kind in "iuf" and given.dtype.itemsize > 2
 
 
 def _period_in(operands: Sequence[Any]) -> float:

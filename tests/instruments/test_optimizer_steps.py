@@ -39,6 +39,20 @@ def step(run: Invented, optimizer: torch.optim.Optimizer, *moves: nn.Parameter, 
             parameter.data.sub_(0.5) if to is None else parameter.data.fill_(to)
 
 
+def test_what_was_written_to_since_its_own_optimizer_stepped_is_known_whoever_has_stepped_meanwhile():
+    code, decoder = weight(), weight()
+    with inventing(OptimizerSteps) as run:
+        inner, outer = SGD([code], lr=0.5), SGD([decoder], lr=0.5)
+        for _ in range(2):
+            with torch.no_grad():
+                code.add_(0.0)
+            for optimizer, own in ((inner, code), (outer, decoder)):
+                write(run, own)
+                step(run, optimizer, own)
+        number = run.number(code)
+        assert [event.rewritten for event in run.of(OptimizerStepped)] == [[], [], [number], []]
+
+
 def test_a_later_chapter_knows_which_parameters_had_gradients():
     taught, other = weight(), weight()
     with inventing(OptimizerSteps) as run:

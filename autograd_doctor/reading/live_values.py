@@ -42,6 +42,12 @@ class LiveValue(Value):
         return self.reference()
 
     @property
+    def held(self) -> torch.Tensor | None:
+        """The tensor, if it still holds this value."""
+        tensor = self.tensor
+        return tensor if tensor is not None and version_of(tensor) == self.version else None
+
+    @property
     def is_parameter(self) -> bool:
         return self.own != 0
 
@@ -65,8 +71,8 @@ class LiveValue(Value):
         if self.extremes is None:
             return None
         if is_remote(self.extremes):
-            tensor = self.tensor
-            known = copy_at_home(tensor) if tensor is not None and version_of(tensor) == self.version else None
+            tensor = self.held
+            known = copy_at_home(tensor) if tensor is not None else None
             if known is not None:
                 self.extremes = _extremes(known)
             else:
@@ -76,10 +82,8 @@ class LiveValue(Value):
 
     def look(self) -> None:
         """See, once, how small and how large its numbers are, if the tensor still holds them and nobody learns them."""
-        tensor = self.tensor
-        if tensor is None or self.extremes is not None or not 0 < self.count <= _MOST_READ:
-            return
-        if version_of(tensor) == self.version and readable(tensor) and not tensor.requires_grad:
+        tensor = self.held if self.extremes is None and 0 < self.count <= _MOST_READ else None
+        if tensor is not None and readable(tensor) and not tensor.requires_grad:
             self.extremes = _extremes(tensor)
             if is_remote(tensor):
                 _AWAY.add(self)
@@ -136,6 +140,11 @@ def _kind_of(dtype: torch.dtype) -> Kind:
 def tensor_of(value: Value) -> torch.Tensor | None:
     """The tensor that holds a value, or has held it, while it lives."""
     return value.tensor if isinstance(value, LiveValue) else None
+
+
+def held_by(value: Value) -> torch.Tensor | None:
+    """The tensor that still holds a value."""
+    return value.held if isinstance(value, LiveValue) else None
 
 
 def look_at(value: Value) -> None:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import torch
 
 from autograd_doctor.operations import ARITHMETIC, JOINS, MOVES, TAKES
-from autograd_doctor.reading.live_values import LiveOp, LiveValue
+from autograd_doctor.reading.live_values import LiveOp, held_by
 from autograd_doctor.reading.places import Place
-from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.tape import Op, Value
 
@@ -62,16 +61,14 @@ def _key(op: Op, constants: list[Value], place: Place | None) -> Key:
 
 
 def _numbers_of(value: Value) -> tuple[float, ...] | None:
-    tensor = held_by(value)
+    tensor = held_or_copied(value)
     if tensor is None or is_remote(tensor) or not readable(tensor) or tensor.numel() > _MOST_NUMBERS:
         return None
     return tuple(map(float, tensor.detach().flatten().tolist()))
 
 
-def held_by(value: Value) -> torch.Tensor | None:
+def held_or_copied(value: Value) -> torch.Tensor | None:
     """The tensor that still holds a value, or another that it was copied from."""
-    tensor = value.tensor if isinstance(value, LiveValue) else None
-    if isinstance(value, LiveValue) and tensor is not None and version_of(tensor) == value.version:
-        return tensor
-    is_copy = value.by is not None and value.by.name in MOVES and value.by.values
-    return held_by(value.by.values[0]) if is_copy and value.by is not None else None
+    tensor = held_by(value)
+    is_copy = tensor is None and value.by is not None and value.by.name in MOVES and value.by.values
+    return held_or_copied(value.by.values[0]) if is_copy and value.by is not None else tensor

@@ -12,7 +12,7 @@ from torch.utils.data import Dataset, Subset
 
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.tensor_facts import at_home, readable
-from autograd_doctor.reading.without_running import attributes, is_a
+from autograd_doctor.reading.without_running import attributes, is_a, is_array
 
 _MOST_VALUES = 1024
 """Of a row, spread over it evenly."""
@@ -101,7 +101,7 @@ def _columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _is_array(value: Any) -> bool:
     if type(value) is torch.Tensor:
         return value.dim() > 0 and readable(value)
-    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray" and value.ndim > 0
+    return is_array(value) and bool(value.ndim)
 
 
 def stored(field: Field, indices: Sequence[int], *, whole: bool = False) -> Stored:

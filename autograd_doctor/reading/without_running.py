@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
@@ -20,6 +21,12 @@ _KEEPING = (GetSetDescriptorType, MemberDescriptorType)
 def is_a(thing: object, kind: type | tuple[type, ...]) -> bool:
     """As `isinstance`, by the real type alone."""
     return issubclass(type(thing), kind)
+
+
+def is_array(thing: Any) -> bool:
+    """Whether it is an array of NumPy, and neither one of its numbers, which have a dtype, too, nor of a subclass."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(thing) is numpy.ndarray
 
 
 def attributes(thing: object) -> dict[str, Any]:

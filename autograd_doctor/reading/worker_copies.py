@@ -38,7 +38,7 @@ from autograd_doctor.reading.torch_versions import seed_generators
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.unnoticed import unnoticed
 from autograd_doctor.reading.watched_workers import WatchedWorkers, undecided_if_workers_fail
-from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a
+from autograd_doctor.reading.without_running import attribute, attributes, closure_of, is_a, is_array
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, torch.dtype, torch.device, torch.Size)
 _LISTS = (list, deque, set)
@@ -148,7 +148,7 @@ class Change(NamedTuple):
         before = self.before() if is_a(self.before, _Ref) else self.before
         if is_a(self.thing, torch.Tensor):
             self.thing.detach().copy_(before)
-        elif _is_array(self.thing):
+        elif _is_plain_array(self.thing):
             self.thing[...] = before
         elif type(self.thing) is list:
             self.thing[:] = before
@@ -208,7 +208,7 @@ class State:
             self.between = type(thing).__name__
         if modules & {*_BETWEEN, _IN_SHARED_MEMORY}:
             return 0
-        if is_a(thing, torch.Tensor) or _is_array(thing):
+        if is_a(thing, torch.Tensor) or _is_plain_array(thing):
             return self._array(thing, path)
         if type(thing) in (*_LISTS, *_MAPPINGS, tuple):
             return self._container(thing, path, depth)
@@ -267,14 +267,13 @@ def _is_plain(value: Any) -> bool:
     return type(value) in _PLAIN or is_a(value, Enum) or (numpy is not None and is_a(value, numpy.generic))
 
 
-def _is_array(thing: Any) -> bool:
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and type(thing) is numpy.ndarray and not thing.dtype.hasobject
+def _is_plain_array(thing: Any) -> bool:
+    return is_array(thing) and not thing.dtype.hasobject
 
 
 def _is_opaque(thing: Any) -> bool:
     """Whether what it is shows in nothing that could be compared, or is tied to this process."""
-    if _is_array(thing) or is_a(thing, (torch.Tensor, tuple)) or type(thing) in (*_LISTS, *_MAPPINGS):
+    if _is_plain_array(thing) or is_a(thing, (torch.Tensor, tuple)) or type(thing) in (*_LISTS, *_MAPPINGS):
         return False
     if is_generator(thing) or is_a(thing, _APART) or is_live(thing):
         return True
@@ -316,7 +315,7 @@ def told(value: Any) -> str:
     if _is_plain(value):
         shown = _shown(value)
         return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
-    if is_a(value, torch.Tensor) or _is_array(value):
+    if is_a(value, torch.Tensor) or _is_plain_array(value):
         return f"a `{type(value).__name__}` of shape {tuple(value.shape)}"
     if type(value) in (*_LISTS, *_MAPPINGS, tuple):
         return f"a {type(value).__name__} of length {len(value)}"
@@ -352,7 +351,7 @@ def _is_same(before: Any, now: Any) -> bool:
         return len(before) == len(now) and {*map(identity, before)} == {*map(identity, now)}
     if is_a(before, torch.Tensor):
         return before.shape == now.shape and before.dtype == now.dtype and is_the_same(before, now.detach().clone())
-    if _is_array(before):
+    if _is_plain_array(before):
         return is_the_same(before, now)
     return _is_plain(before) and not is_a(before, (slice, Enum)) and bool(before == now)
 
@@ -483,7 +482,7 @@ def _is_shared(thing: Any) -> bool:
     """Whether other processes see what is written to a tensor or an array."""
     if is_a(thing, torch.Tensor):
         return system.may_be_shared(thing.data_ptr())
-    return _is_array(thing) and system.may_be_shared(thing.ctypes.data)
+    return _is_plain_array(thing) and system.may_be_shared(thing.ctypes.data)
 
 
 def _is_rearranged(change: Change) -> bool:
@@ -491,7 +490,7 @@ def _is_rearranged(change: Change) -> bool:
     before, now = change.before() if is_a(change.before, _Ref) else change.before, change.now
     if is_a(before, torch.Tensor) and is_a(now, torch.Tensor):
         values = [each.detach().reshape(-1).sort().values for each in (before, now)]
-    elif _is_array(before) and _is_array(now):
+    elif _is_plain_array(before) and _is_plain_array(now):
         values = [sys.modules["numpy"].sort(each, axis=None) for each in (before, now)]
     else:
         entries = [_entries(each) for each in (before, now)]

@@ -25,7 +25,7 @@ from autograd_doctor.operations import DRAWS, MOVES, TAKES
 from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.reading.magnitude import Magnitude, Reach, magnitude_of, reach_of, some_of, typical
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.scalings import Key, held_by, scalings_of
+from autograd_doctor.reading.scalings import Key, held_or_copied, scalings_of
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -182,7 +182,7 @@ class EvaluationScales(Instrument):
             is_twice = trained.scaled[scaling.key] == 1 and counts[scaling.key] == 2
             if not is_twice or scaling.key in (each.key for each in way[:number]):
                 return
-            held = held_by(scaling.before)
+            held = held_or_copied(scaling.before)
             before = some_of(held) if held is not None and held.shape == tensor.shape else None
             if before is not None:
                 look = partial(_compare_before, known, trained, way[0].place)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
-from msgspec import structs
 
 from autograd_doctor.events.data import SortedRowsMet
 from autograd_doctor.events.event import Event
@@ -57,8 +56,8 @@ class _Rows:
 
 
 class SortedRows(LossQuery):
-    """Asks, of what a loader gave, where rows that were taken in a sorted order meet others of the same batch, and
-    whether that is another order.
+    """Asks, of what a loader gave, or one index took, where rows that were taken in a sorted order meet others of the
+    same batch, and whether that is another order.
 
     Data beside their own sorted self are compared with it on purpose. What brings rows back into the order of the batch
     is not told from others that choose rows: of these nothing is known any more.
@@ -100,10 +99,10 @@ class SortedRows(LossQuery):
             labels_behind(roots[0], self._label, live=False)
 
     def _label(self, op: Op, known: Labels[_Rows]) -> _Rows | None:
-        given = {value: rows for value in op.values if (rows := known.get(value) or self._own(value)) is not None}
         own = self._own(op.output)
         if own is not None:
             return own
+        given = {value: rows for value in op.values if (rows := known.get(value) or self._own(value)) is not None}
         if op.name in TAKES and [value.kind for value in op.values[1:]] == ["int"]:
             return self._taken(op, given, known)
         if not given:
@@ -156,20 +155,23 @@ class SortedRows(LossQuery):
                 return
 
     def _tell(self, met: Op, rows: int, order: Op, taken: Op) -> None:
-        told = SortedRowsMet(
-            step=self._course.steps,
-            location=taken.location,
-            sorted_at=order.location,
-            met_at=met.location,
-            operation=met.called,
-            rows=rows,
-            moved=0,
-        )
-        self._late_values.ask(self, [self._sorts[order]], lambda values: self._moved(told, int(values[0])))
+        step = self._course.steps
 
-    def _moved(self, told: SortedRowsMet, moved: int) -> None:
-        if moved:
-            self.emit(structs.replace(told, moved=moved))
+        def known(values: Sequence[int]) -> None:
+            if values[0]:
+                self.emit(
+                    SortedRowsMet(
+                        step=step,
+                        location=taken.location,
+                        sorted_at=order.location,
+                        met_at=met.location,
+                        operation=met.called,
+                        rows=rows,
+                        moved=values[0],
+                    )
+                )
+
+        self._late_values.ask(self, [self._sorts[order]], known)
 
 
 def _is_beside(op: Op, one: Value, other: Value, rows: int) -> bool:

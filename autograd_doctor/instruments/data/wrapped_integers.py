@@ -17,7 +17,6 @@ from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import JOINS, LOOK_UPS, MOVES
 from autograd_doctor.reading.live_values import LiveValue, tensor_of
 from autograd_doctor.reading.spelling import spelt
-from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import dtype_name, is_remote, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -151,7 +150,7 @@ class WrappedIntegers(LossQuery):
             return None
         if op.in_place and is_first:
             return self._found[1] if self._found is not None and self._found[0]() is tensor else None
-        return _some(tensor, result.shape) if version_of(tensor) == value.version else None
+        return _some(tensor, result.shape) if value.held is not None else None
 
     # --------------------------------------------------------------------------------------------- what it is used for
 

@@ -100,8 +100,8 @@ class Census(Instrument):
     def _operated(self, operation: Operation) -> None:
         now = self._course.steps
         for tensor in operation.inputs if now >= _SETTLED else ():
-            made = self._tensors.get(tensor)
-            if made is not None and made.step <= now - _SETTLED and not tensor.requires_grad:
+            made = self._tensors.get(tensor) if not tensor.requires_grad else None
+            if made is not None and made.step <= now - _SETTLED:
                 self._read.setdefault((made.place, made.operation, False), set()).add(now)
 
     def _take_census(self, course: Course, sought: dict[Hashable, tuple[Store, ...]]) -> None:
@@ -149,9 +149,8 @@ class Census(Instrument):
         unknown = [(group, members) for group, members in groups if self._is_unknown(group)]
         if not unknown:
             return
-        for (group, _), found in zip(
-            unknown, Holders().search([members[len(members) // 2][0] for _, members in unknown]), strict=True
-        ):
+        samples = [members[len(members) // 2][0] for _, members in unknown]
+        for (group, _), found in zip(unknown, Holders().search(samples), strict=True):
             holder = self._holders.setdefault(group, None if found is None else found.holder)
             if found is not None and holder is not None and found.stores:
                 self._sought[holder.name] += 1

@@ -17,9 +17,8 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import BY_DIFFERENCE, JOINS
 from autograd_doctor.reading.fingerprint import row_keys
-from autograd_doctor.reading.live_values import LiveOp, LiveValue, tensor_of
+from autograd_doctor.reading.live_values import LiveOp, LiveValue, held_by, tensor_of
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -146,10 +145,8 @@ def _entries(value: Value, rows: int) -> Iterator[Value]:
 
 
 def _keys(value: Value) -> list[int]:
-    tensor = tensor_of(value)
-    if tensor is None or not isinstance(value, LiveValue) or version_of(tensor) != value.version:
-        return []
-    return row_keys(tensor, waits=True) or []
+    tensor = held_by(value)
+    return (row_keys(tensor, waits=True) or []) if tensor is not None else []
 
 
 def _place(op: Op) -> Place | None:

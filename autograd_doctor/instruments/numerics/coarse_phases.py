@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,11 +21,11 @@ from autograd_doctor.instruments.spine.late_values import LateValues
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.operations import COMPARISONS, JOINS, MOVES
-from autograd_doctor.reading.live_values import LiveValue, look_at
+from autograd_doctor.reading.live_values import LiveValue, held_by, look_at
 from autograd_doctor.reading.low_precision import is_low
 from autograd_doctor.reading.operation_kinds import FROM_DATA
-from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import dtype_name, is_remote, readable
+from autograd_doctor.reading.without_running import is_array
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -126,7 +125,7 @@ class CoarsePhases(Instrument):
         """An array of whole numbers, or of more bits."""
         given: Any = operation.args[0] if operation.args else None
         result = operation.result
-        if not isinstance(result, torch.Tensor) or not result.is_floating_point() or not _is_array(given):
+        if not isinstance(result, torch.Tensor) or not result.is_floating_point() or not _is_wide_array(given):
             return
         if is_remote(result):
             self.limited("arrays that are made tensors on an accelerator are not compared with these")
@@ -180,11 +179,9 @@ def _data_in(value: Value) -> torch.Tensor | None:
 
 
 def _held(value: Value) -> torch.Tensor | None:
-    """The tensor that holds a value still."""
-    tensor = value.tensor if isinstance(value, LiveValue) else None
-    if tensor is None or not isinstance(value, LiveValue) or version_of(tensor) != value.version:
-        return None
-    return tensor if readable(tensor) and 0 < tensor.numel() <= _MOST_VALUES else None
+    """The tensor that holds a value still, if it is small and can be read."""
+    tensor = held_by(value)
+    return tensor if tensor is not None and readable(tensor) and 0 < tensor.numel() <= _MOST_VALUES else None
 
 
 def _may_round(op: Op, result: torch.Tensor) -> bool:
@@ -229,10 +226,8 @@ def _factor(op: Op, place: int) -> torch.Tensor | float | None:
     return sizes.amax() if isinstance(sizes, torch.Tensor) else sizes
 
 
-def _is_array(given: Any) -> bool:
-    numpy = sys.modules.get("numpy")
-    is_one = numpy is not None and type(given) is numpy.ndarray  # NumPy's numbers have a dtype, too
-    return is_one and given.dtype.kind in "iuf" and given.dtype.itemsize > 2
+def _is_wide_array(given: Any) -> bool:
+    return is_array(given) and given.dtype.kind in "iuf" and given.dtype.itemsize > 2
 
 
 def _period_in(operands: Sequence[Any]) -> float:

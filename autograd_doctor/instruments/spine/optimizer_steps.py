@@ -161,8 +161,8 @@ class OptimizerSteps(Instrument):
         self.listen(signals.steps.ended, self._ended, attention=Attention.LIGHT)
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
 
-    def memory(self) -> set[int]:
-        return self._taught
+    def memory(self) -> set[int] | None:
+        return self._taught or None
 
     def remember(self, memory: set[int]) -> None:
         self._taught = memory

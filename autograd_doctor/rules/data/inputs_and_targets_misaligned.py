@@ -62,7 +62,6 @@ def _sorted(event: SortedRowsMet, steps: int) -> Finding:
         "by row, they belong to different samples",
         subject="rows",
         location=event.location,
-        severity="warning",
         confidence="medium",
         help="put what came of them back: `out[order.argsort()]`; or take the other side in the same order",
         evidence={"rows": event.rows, "moved": event.moved},
